@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from forked import Forked
+from forked import ForkedProcess
 
 
 def demo_workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -16,7 +16,7 @@ def demo_workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = shared / "demo-workspace"
     with FileLock(f"{home}.lock"):
         if not (home / "reports").is_dir():
-            demo = Forked("-m", "pitboss", "demo", "--home", home)
+            demo = ForkedProcess("-m", "pitboss", "demo", "--home", home)
             output, errors = demo.communicate()
             assert demo.returncode == 0, errors
             output_of(home).write_text(output, "utf-8")

@@ -1,4 +1,4 @@
-"""Figures that long tests measure, kept in the one file that the variable FIGURES names."""
+"""Saves the measurements of long tests to the file that the variable FIGURES names."""
 
 import json
 import os
@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 
-def keep(name: str, figures: Mapping[str, Any]) -> None:
-    """Show the figures, and add them to the file if one was asked for."""
+def save_figures(name: str, figures: Mapping[str, Any]) -> None:
+    """Print the figures, and add them to the file if the variable is set."""
     print(json.dumps({name: figures}, indent=2))
     if path := os.environ.get("FIGURES"):
         file = Path(path)
-        found = json.loads(file.read_text()) if file.exists() else {}
-        file.write_text(json.dumps({**found, name: figures}, indent=2) + "\n")
+        saved = json.loads(file.read_text()) if file.exists() else {}
+        file.write_text(json.dumps({**saved, name: figures}, indent=2) + "\n")

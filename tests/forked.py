@@ -1,6 +1,6 @@
 """Processes for tests, forked from one that has imported pitboss already: to import it takes a second of a processor.
 
-`Forked("-m", "pitboss", …)` is used like `subprocess.Popen([sys.executable, "-m", "pitboss", …])` with pipes and text, or
+`ForkedProcess("-m", "pitboss", …)` is used like `subprocess.Popen([sys.executable, "-m", "pitboss", …])` with pipes and text, or
 with a terminal instead, which then controls it. It is a process of its own, with its own environment, signals and exit
 code; only the start of the interpreter and the imports are not its own. A test about these starts a new interpreter.
 
@@ -53,7 +53,7 @@ ADDED = ("mcp.server.mcpserver", "uvicorn")
 LONGEST, MOST_FILES = 1 << 20, 16
 
 
-class Forked(subprocess.Popen[str]):
+class ForkedProcess(subprocess.Popen[str]):
     """A process that runs Python like `python WORDS`: `-m module`, `-c code` or a script, and arguments."""
 
     def __init__(
@@ -143,7 +143,7 @@ class Forked(subprocess.Popen[str]):
         return self.returncode
 
 
-def command(*words: object) -> list[str]:
+def forked_command(*words: object) -> list[str]:
     """The command that starts such a process."""
     keep_server()
     return _client(_address(), *words)

@@ -7,12 +7,12 @@ import socket
 import pytest
 
 import forked
-from forked import Forked
+from forked import ForkedProcess
 
 
 @pytest.mark.parametrize("reads_reply", [False, True])
 def test_a_client_that_is_gone_before_it_is_told_does_not_end_the_server(reads_reply: bool) -> None:
-    first = Forked("-c", "print('first')")
+    first = ForkedProcess("-c", "print('first')")
     for _ in range(20):
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         connection.connect(str(forked._address()))
@@ -23,6 +23,6 @@ def test_a_client_that_is_gone_before_it_is_told_does_not_end_the_server(reads_r
         if reads_reply:
             connection.recv(64)
         connection.close()
-    last = Forked("-c", "print('last')")
+    last = ForkedProcess("-c", "print('last')")
     assert first.communicate()[0] == "first\n"
     assert last.communicate()[0] == "last\n"

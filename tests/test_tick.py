@@ -45,8 +45,8 @@ def begun(world: PerpWorld, **more: Any) -> State:
 
 
 @dataclass
-class Mind:
-    """Answers with what it is given, and counts how often it was asked."""
+class CountingDecider:
+    """Decides fixed intents and counts its calls."""
 
     intents: tuple[Any, ...] = ()
     flags: tuple[str, ...] = ()
@@ -91,14 +91,14 @@ def account(cash: int = 10_000) -> PerpWorld:
     return set_marks(open_world(Decimal(cash), NOW // DAY_MS), {"BTC": (Decimal(100_000), NOW)})
 
 
-def ports(mind: Mind, broker: Any = None, **skill: Any) -> PerpPorts:
+def ports(decider: CountingDecider, broker: Any = None, **skill: Any) -> PerpPorts:
     document = PerpSkill.model_validate(plain_skill(**skill))
     return PerpPorts(
         skill=document,
         limits=caps_of(document),
         terms=TERMS,
         view=MARKET.view,
-        decider=mind,
+        decider=decider,
         broker=broker or PaperBroker(TERMS),
         context=PerpPrompts(document),
         started_at=NOW - HOUR_MS,
@@ -115,8 +115,8 @@ def one_tick(
 
 
 def test_a_tick_records_what_was_seen_decided_judged_and_done() -> None:
-    mind = Mind((OPEN,))
-    given = ports(mind)
+    decider = CountingDecider((OPEN,))
+    given = ports(decider)
     happened = WorldEvents((), [(NOW, 300_000, "10000", 1)])
     after, body, record = one_tick(begun(account()), given, happened)
     check(record, 0, GENESIS)
@@ -132,17 +132,17 @@ def test_a_tick_records_what_was_seen_decided_judged_and_done() -> None:
 
 
 def test_the_judge_a_mind_may_ask_changes_nothing() -> None:
-    mind = Mind((OPEN,))
+    decider = CountingDecider((OPEN,))
     broker = CountingBroker()
-    after, _, _ = one_tick(begun(account()), ports(mind, broker))
-    assert [verdict.outcome for verdict in mind.heard] == ["allowed"]
+    after, _, _ = one_tick(begun(account()), ports(decider, broker))
+    assert [verdict.outcome for verdict in decider.heard] == ["allowed"]
     assert len(broker.sent) == len(after.world.orders) == 1
 
 
 def test_a_ruined_account_is_not_asked_any_more() -> None:
-    mind = Mind((OPEN,))
-    after, body, _ = one_tick(begun(account(0)), ports(mind))
-    assert (mind.asked, body["flags"], body["proposals"], body["prompt_sha256"]) == (0, ["ruined"], [], None)
+    decider = CountingDecider((OPEN,))
+    after, body, _ = one_tick(begun(account(0)), ports(decider))
+    assert (decider.asked, body["flags"], body["proposals"], body["prompt_sha256"]) == (0, ["ruined"], [], None)
     assert after.last is not None
     assert (after.last.outcome, after.last.flag) == ("noop", "ruined")
 
@@ -150,36 +150,36 @@ def test_a_ruined_account_is_not_asked_any_more() -> None:
 def test_an_account_without_money_is_still_asked_while_something_is_open() -> None:
     held = Position("BTC", Decimal("0.01"), Decimal(2_000), NOW - HOUR_MS)
     order = WorkingOrder("o1", "close", "BTC", -1, Decimal("0.01"), NOW, NOW)
-    is_over = ports(Mind(())).is_over
+    is_over = ports(CountingDecider(())).is_over
     assert is_over(account(0))
     assert is_over(account(-5))
     assert not is_over(replace(account(0), positions={"BTC": held}))
     assert not is_over(replace(account(0), orders=(order,)))
-    mind = Mind(({"action": "close", "symbol": "BTC", "reason": "out"},))
-    _, body, _ = one_tick(begun(replace(account(0), positions={"BTC": held})), ports(mind))
+    decider = CountingDecider(({"action": "close", "symbol": "BTC", "reason": "out"},))
+    _, body, _ = one_tick(begun(replace(account(0), positions={"BTC": held})), ports(decider))
     assert [verdict["outcome"] for verdict in body["verdicts"]] == ["allowed"]
 
 
 def test_a_tick_slept_through_asks_nobody_and_builds_no_prompt() -> None:
-    mind = Mind((OPEN,))
-    given = ports(mind, schedule={"every": "5m", "wake_when": ["position_open"]})
+    decider = CountingDecider((OPEN,))
+    given = ports(decider, schedule={"every": "5m", "wake_when": ["position_open"]})
     after, body, _ = one_tick(begun(account()), given)
-    assert (mind.asked, body["flags"], body["prompt_sha256"], after.asked_close) == (0, ["asleep"], None, {})
+    assert (decider.asked, body["flags"], body["prompt_sha256"], after.asked_close) == (0, ["asleep"], None, {})
     held = Position("BTC", Decimal("0.01"), Decimal(1_000), NOW - HOUR_MS)
     after, body, _ = one_tick(begun(replace(account(), positions={"BTC": held})), given)
-    assert (mind.asked, body["flags"], after.asked_close) == (1, [], {"BTC": 100_000.0})
+    assert (decider.asked, body["flags"], after.asked_close) == (1, [], {"BTC": 100_000.0})
 
 
 def test_of_a_no_op_the_next_tick_shows_nothing_but_its_flag() -> None:
     for intents, flags in (((), ("no_decision",)), (({"action": "no_op", "reason": "secret plan"},), ())):
-        after, _, _ = one_tick(begun(account()), ports(Mind(intents, flags)))
+        after, _, _ = one_tick(begun(account()), ports(CountingDecider(intents, flags)))
         assert after.last is not None
         assert (after.last.outcome, after.last.flag) == ("noop", flags[0] if flags else "")
         assert (after.last.proposal, after.last.code, after.last.detail) == ("", "", "")
 
 
 def test_of_a_refusal_the_next_tick_shows_the_proposal_the_code_and_the_detail() -> None:
-    after, _, _ = one_tick(begun(account()), ports(Mind(({**OPEN, "size_usd": 2_501},))))
+    after, _, _ = one_tick(begun(account()), ports(CountingDecider(({**OPEN, "size_usd": 2_501},))))
     assert after.last is not None
     assert (after.last.outcome, after.last.code) == ("refused", "R3_POSITION_CAP")
     assert '"size_usd":2501' in after.last.proposal
@@ -190,7 +190,7 @@ def test_a_refusing_broker_makes_it_r13_with_its_own_words() -> None:
     order = WorkingOrder("o1", "limit", "BTC", 1, Decimal("0.001"), NOW, NOW, Decimal(99_000))
     state = begun(replace(account(), orders=(order,)))
     cancel = {"action": "cancel", "symbol": "BTC", "order_id": "o1", "reason": "off"}
-    after, body, _ = one_tick(state, ports(Mind((OPEN, cancel)), RefusingBroker()))
+    after, body, _ = one_tick(state, ports(CountingDecider((OPEN, cancel)), RefusingBroker()))
     assert [(verdict["code"], verdict["detail"]) for verdict in body["verdicts"]] == [
         ("R13_VENUE", "no BTC today"),
         ("R13_VENUE", "o1 is gone"),
@@ -203,7 +203,7 @@ def test_a_refusing_broker_makes_it_r13_with_its_own_words() -> None:
 def test_e22_identical_intents_in_one_tick_send_one_order() -> None:
     broker = CountingBroker()
     turned = dict(reversed(OPEN.items()))
-    after, body, _ = one_tick(begun(account()), ports(Mind((OPEN, turned, OPEN)), broker))
+    after, body, _ = one_tick(begun(account()), ports(CountingDecider((OPEN, turned, OPEN)), broker))
     assert len(broker.sent) == len(after.world.orders) == len(after.accepted_opens) == 1
     assert [(verdict["outcome"], verdict["duplicate"]) for verdict in body["verdicts"]] == [
         ("allowed", False),
@@ -217,14 +217,14 @@ def test_e22_the_same_cancel_twice_is_sent_once() -> None:
     broker = CountingBroker()
     order = WorkingOrder("o1", "limit", "BTC", 1, Decimal("0.001"), NOW, NOW, Decimal(99_000))
     cancel = {"action": "cancel", "symbol": "BTC", "order_id": "o1", "reason": "off"}
-    _, body, _ = one_tick(begun(replace(account(), orders=(order,))), ports(Mind((cancel, cancel)), broker))
+    _, body, _ = one_tick(begun(replace(account(), orders=(order,))), ports(CountingDecider((cancel, cancel)), broker))
     assert broker.cancelled == ["o1"]
     assert [verdict["outcome"] for verdict in body["verdicts"]] == ["allowed", "allowed"]
 
 
 def test_later_intents_of_a_tick_are_judged_on_what_the_earlier_ones_did() -> None:
     first, second = {**OPEN, "size_usd": 2_000}, {**OPEN, "size_usd": 600}
-    _, body, _ = one_tick(begun(account()), ports(Mind((first, second))))
+    _, body, _ = one_tick(begun(account()), ports(CountingDecider((first, second))))
     assert [verdict["code"] for verdict in body["verdicts"]] == [None, "R3_POSITION_CAP"]
 
 
@@ -245,7 +245,7 @@ def a_broken_rule(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_rule_that_breaks_refuses_and_halts_the_account_once() -> None:
     order = WorkingOrder("o1", "limit", "BTC", 1, Decimal("0.001"), NOW, NOW, Decimal(99_000))
     state = begun(replace(account(), orders=(order,)))
-    after, body, _ = one_tick(state, ports(Mind((OPEN, {**OPEN, "size_usd": 999}))))
+    after, body, _ = one_tick(state, ports(CountingDecider((OPEN, {**OPEN, "size_usd": 999}))))
     assert [(verdict["outcome"], verdict["code"]) for verdict in body["verdicts"]] == [
         ("refused", "R9_MARGIN"),
         ("refused", "R8_HALTED"),
@@ -260,14 +260,14 @@ def test_a_rule_that_breaks_refuses_and_halts_the_account_once() -> None:
 @pytest.mark.usefixtures("a_broken_rule")
 def test_a_broken_rule_about_opens_does_not_trap_a_position() -> None:
     held = Position("BTC", Decimal("0.01"), Decimal(1_000), NOW - HOUR_MS)
-    mind = Mind((OPEN, {"action": "close", "symbol": "BTC", "reason": "out"}))
-    after, body, _ = one_tick(begun(replace(account(), positions={"BTC": held})), ports(mind))
+    decider = CountingDecider((OPEN, {"action": "close", "symbol": "BTC", "reason": "out"}))
+    after, body, _ = one_tick(begun(replace(account(), positions={"BTC": held})), ports(decider))
     assert [verdict["outcome"] for verdict in body["verdicts"]] == ["refused", "allowed"]
     assert [order.kind for order in after.world.orders] == ["close"]
 
 
 def test_model_errors_are_counted_and_forgotten_after_an_answer() -> None:
-    failing, fine = ports(Mind(flags=("model_error",))), ports(Mind())
+    failing, fine = ports(CountingDecider(flags=("model_error",))), ports(CountingDecider())
     state = begun(account())
     for count in (1, 2, 3):
         state, _, _ = one_tick(state, failing)
@@ -278,7 +278,7 @@ def test_model_errors_are_counted_and_forgotten_after_an_answer() -> None:
 
 def test_e26_the_recorded_verdict_can_be_reached_again_from_the_stored_state_and_proposal() -> None:
     """E26: the state stored before the tick and the proposal in the snapshot give the verdict in the snapshot."""
-    given = ports(Mind(({**OPEN, "size_usd": Decimal("2500.01"), "stop_loss": Decimal("99000.5")},)))
+    given = ports(CountingDecider(({**OPEN, "size_usd": Decimal("2500.01"), "stop_loss": Decimal("99000.5")},)))
     state = begun(account())
     stored = codec.dumps(state)
     _, _, record = one_tick(state, given)
@@ -291,7 +291,7 @@ def test_e26_the_recorded_verdict_can_be_reached_again_from_the_stored_state_and
 
 
 def test_the_digest_covers_no_prompt_text_but_its_digest() -> None:
-    kept = ports(Mind((OPEN,)))
+    kept = ports(CountingDecider((OPEN,)))
     _, _, one = one_tick(begun(account()), kept)
     _, _, other = one_tick(begun(account()), replace(kept, keep_prompts=False))
     assert one.digest == other.digest
@@ -299,7 +299,7 @@ def test_the_digest_covers_no_prompt_text_but_its_digest() -> None:
 
 
 def test_half_a_surrogate_pair_in_a_reason_does_not_stop_the_run() -> None:
-    after, body, _ = one_tick(begun(account()), ports(Mind(({**OPEN, "reason": "\ud800"},))))
+    after, body, _ = one_tick(begun(account()), ports(CountingDecider(({**OPEN, "reason": "\ud800"},))))
     assert [verdict["outcome"] for verdict in body["verdicts"]] == ["allowed"]
     assert read_state(codec.loads(codec.dumps(after))) == after
 
@@ -310,8 +310,8 @@ def test_half_a_surrogate_pair_in_a_reason_does_not_stop_the_run() -> None:
 def test_what_is_foreseen_of_a_hold_is_what_the_tick_does(wake_when: list[Any], held: bool, cash: int) -> None:
     """The scout's short way and the tick itself lead to the same state, but for the place in the chain."""
     positions = {"BTC": Position("BTC", Decimal("0.01"), Decimal(1_000), NOW - HOUR_MS)} if held else {}
-    mind = Mind(())
-    given = ports(mind, schedule={"every": "5m", "wake_when": wake_when})
+    decider = CountingDecider(())
+    given = ports(decider, schedule={"every": "5m", "wake_when": wake_when})
     state = begun(replace(account(cash), positions=positions), model_errors=2)
     after, observation = foresee(state, NOW, (), given)
     done = asyncio.run(tick(state, NOW, WorldEvents(), given))

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from loop_table import ALLOWED, CLOSE, OPEN, REFUSED, Table, tool
+from scripted_loop import ALLOWED, CLOSE, OPEN, REFUSED, ScriptedLoop, echo_tool
 
 from pitboss.agent.loop import EMPTY_REPLY
 from pitboss.agent.terminal import CUT, ask
@@ -34,21 +34,21 @@ NO_ANSWERS: dict[str, tuple[Line, str]] = {
 }
 
 
-def forms(table: Table) -> list[tuple[str, str | None, int]]:
+def forms(table: ScriptedLoop) -> list[tuple[str, str | None, int]]:
     return [(request.answer, request.must_call, len(request.tools)) for request in table.model.requests]
 
 
-def heard(table: Table, step: int) -> str:
-    return "\n".join(table.told(step))
+def heard(table: ScriptedLoop, step: int) -> str:
+    return "\n".join(table.messages_after(step))
 
 
 @pytest.mark.parametrize(("reply", "why"), NO_ANSWERS.values(), ids=NO_ANSWERS)
 def test_a_reply_without_a_decision_is_answered_with_the_reason_while_a_step_is_left(reply: Line, why: str) -> None:
-    table = Table([reply, calls(TERMINAL, **OPEN)], [tool(answer="seen")])
-    decision = table.play()
+    table = ScriptedLoop([reply, calls(TERMINAL, **OPEN)], [echo_tool(answer="seen")])
+    decision = table.run()
     assert decision.intents == (OPEN,)
     result = {"the reply was text, not a call": "You did not call a tool"}.get(why, why)
-    assert result.lower() in heard(table, 1).lower() or table.told(1) == ["seen"]
+    assert result.lower() in heard(table, 1).lower() or table.messages_after(1) == ["seen"]
     assert [message.role for message in table.model.requests[1].messages[:2]] == ["user", "assistant"]
 
 
@@ -56,8 +56,8 @@ def test_a_reply_without_a_decision_is_answered_with_the_reason_while_a_step_is_
 def test_a_last_step_without_a_decision_is_followed_by_the_schema_form_which_states_the_reason(
     reply: Line, why: str
 ) -> None:
-    table = Table([reply, says(ANSWER)], [tool()], max_steps=1, repairs="beyond")
-    decision = table.play()
+    table = ScriptedLoop([reply, says(ANSWER)], [echo_tool()], max_steps=1, repairs="beyond")
+    decision = table.run()
     assert (decision.intents, decision.flags, len(decision.steps)) == ((OPEN,), (), 2)
     assert forms(table) == [("call", TERMINAL, 1), ("schema", TERMINAL, 1)]
     assert heard(table, 1).endswith(ASK)
@@ -68,101 +68,101 @@ def test_a_last_step_without_a_decision_is_followed_by_the_schema_form_which_sta
 
 @pytest.mark.parametrize(("reply", "why"), NO_ANSWERS.values(), ids=NO_ANSWERS)
 def test_without_rescue_the_last_step_is_the_last_request(reply: Line, why: str) -> None:
-    table = Table([reply], max_steps=1)
-    decision = table.play()
+    table = ScriptedLoop([reply], max_steps=1)
+    decision = table.run()
     assert (decision.intents, decision.flags, len(table.model.requests)) == ((), ("no_decision",), 1)
 
 
 def test_the_repair_question_says_what_was_wrong_and_is_the_last() -> None:
-    table = Table([says("hm"), says(WRONG), says(ANSWER)], max_steps=1, repairs="beyond")
-    assert table.play().intents == (OPEN,)
-    assert table.told(2) == [f"Invalid proposal: open_long needs size_usd. {ASK}"]
+    table = ScriptedLoop([says("hm"), says(WRONG), says(ANSWER)], max_steps=1, repairs="beyond")
+    assert table.run().intents == (OPEN,)
+    assert table.messages_after(2) == [f"Invalid proposal: open_long needs size_usd. {ASK}"]
     assert [answer for answer, _, _ in forms(table)] == ["call", "schema", "schema"]
 
 
 @pytest.mark.parametrize("forcing", ["call", "schema"])
 def test_a_model_that_never_decides_is_asked_so_often_and_no_more_and_the_no_op_says_why(forcing: Any) -> None:
-    table = Table([says("never")] * 9, [tool()], max_steps=2, forcing=forcing, repairs="beyond")
-    decision = table.play()
+    table = ScriptedLoop([says("never")] * 9, [echo_tool()], max_steps=2, forcing=forcing, repairs="beyond")
+    decision = table.run()
     assert (decision.intents, decision.flags) == ((), ("no_decision",))
     assert len(decision.steps) == len(table.model.requests) == (4 if forcing == "call" else 3)
     assert decision.text == "never\nNo decision: the reply was text, not a JSON object."
 
 
 def test_the_last_step_of_a_model_that_cannot_be_forced_asks_for_the_schema() -> None:
-    table = Table([calls("look"), says(ANSWER)], [tool(answer="seen")], max_steps=2, forcing="schema")
-    decision = table.play()
+    table = ScriptedLoop([calls("look"), says(ANSWER)], [echo_tool(answer="seen")], max_steps=2, forcing="schema")
+    decision = table.run()
     assert decision.intents == (OPEN,)
     assert forms(table) == [("call", None, 2), ("schema", TERMINAL, 1)]
-    assert table.told(1) == [f"seen\n{ASK}"]
+    assert table.messages_after(1) == [f"seen\n{ASK}"]
 
 
 def test_a_model_that_cannot_be_forced_and_has_no_tools_is_asked_for_the_schema_at_once() -> None:
-    table = Table([says(WRONG), says(ANSWER)], max_steps=5, forcing="schema")
-    assert table.play().intents == (OPEN,)
+    table = ScriptedLoop([says(WRONG), says(ANSWER)], max_steps=5, forcing="schema")
+    assert table.run().intents == (OPEN,)
     assert forms(table) == [("schema", TERMINAL, 1)] * 2
 
 
 def test_a_model_that_cannot_be_forced_and_only_talks_is_asked_for_the_schema_at_the_next_step() -> None:
-    table = Table([says("Let me think."), says(ANSWER)], [tool()], max_steps=5, forcing="schema")
-    assert table.play().intents == (OPEN,)
+    table = ScriptedLoop([says("Let me think."), says(ANSWER)], [echo_tool()], max_steps=5, forcing="schema")
+    assert table.run().intents == (OPEN,)
     assert forms(table) == [("call", None, 2), ("schema", TERMINAL, 1)]
-    assert table.told(1) == [f"The reply was text, not a call. {ASK}"]
+    assert table.messages_after(1) == [f"The reply was text, not a call. {ASK}"]
 
 
 def test_a_refused_answer_in_schema_form_is_reported_and_may_be_mended() -> None:
     small = {**OPEN, "size_usd": 100}
-    table = Table(
+    table = ScriptedLoop(
         [says(ANSWER), says(json.dumps(small))], forcing="schema", retry_refused=1, verdicts=[REFUSED, ALLOWED]
     )
-    assert table.play().intents == (small,)
+    assert table.run().intents == (small,)
     assert "R3_POSITION_CAP" in heard(table, 1)
     assert heard(table, 1).endswith(ASK)
 
 
 def test_a_refused_proposal_that_still_counts_needs_no_rescue() -> None:
-    table = Table(
+    table = ScriptedLoop(
         [calls(TERMINAL, **CLOSE), says("hm")], max_steps=2, retry_refused=1, verdicts=[REFUSED], repairs="beyond"
     )
-    decision = table.play()
+    decision = table.run()
     assert (decision.intents, len(table.model.requests)) == ((CLOSE,), 2)
 
 
 def test_a_call_where_text_was_asked_for_is_a_decision_too() -> None:
-    table = Table([calls(TERMINAL, **OPEN)], max_steps=1, forcing="schema")
-    assert table.play().intents == (OPEN,)
+    table = ScriptedLoop([calls(TERMINAL, **OPEN)], max_steps=1, forcing="schema")
+    assert table.run().intents == (OPEN,)
 
 
 def test_text_that_was_not_asked_for_is_never_read_as_a_decision() -> None:
-    decision = Table([says(ANSWER)], max_steps=1).play()
+    decision = ScriptedLoop([says(ANSWER)], max_steps=1).run()
     assert (decision.intents, decision.flags) == ((), ("no_decision",))
 
 
 def test_different_proposals_end_the_tick_in_a_rescue_too() -> None:
     both = together(calls(TERMINAL, **OPEN), calls(TERMINAL, **CLOSE))
-    decision = Table([says("hm"), both], max_steps=1, repairs="beyond").play()
+    decision = ScriptedLoop([says("hm"), both], max_steps=1, repairs="beyond").run()
     assert (decision.intents, decision.flags) == ((), ("multiple_proposals",))
 
 
 def test_a_provider_that_fails_in_a_rescue_is_a_failure_of_the_model() -> None:
-    decision = Table([says("hm"), TransientError("503")], max_steps=1, repairs="beyond").play()
+    decision = ScriptedLoop([says("hm"), TransientError("503")], max_steps=1, repairs="beyond").run()
     assert (decision.intents, decision.flags, len(decision.steps)) == ((), ("model_error",), 1)
 
 
 def test_a_spent_budget_ends_a_rescue_too() -> None:
     with pytest.raises(BudgetExceeded):
-        Table([says("hm"), BudgetExceeded("no more")], max_steps=1, repairs="beyond").play()
+        ScriptedLoop([says("hm"), BudgetExceeded("no more")], max_steps=1, repairs="beyond").run()
 
 
 def test_what_the_provider_wants_back_goes_back_with_its_turn() -> None:
-    table = Table([replace(calls("look"), state="signed"), calls(TERMINAL, **OPEN)], [tool()])
-    table.play()
+    table = ScriptedLoop([replace(calls("look"), state="signed"), calls(TERMINAL, **OPEN)], [echo_tool()])
+    table.run()
     assert table.model.requests[1].messages[1].state == "signed"
 
 
 @pytest.mark.parametrize(("text", "sent"), [("", EMPTY_REPLY), ("  ", EMPTY_REPLY), ("hm", "hm"), ("\ud800", "?")])
 def test_a_turn_without_words_is_sent_back_with_some_and_words_as_they_can_be_sent(text: str, sent: str) -> None:
-    table = Table([says(text), calls(TERMINAL, **OPEN)])
-    decision = table.play()
+    table = ScriptedLoop([says(text), calls(TERMINAL, **OPEN)])
+    decision = table.run()
     assert table.model.requests[1].messages[1].text == sent
     assert decision.steps[0].text == text.replace("\ud800", "?")

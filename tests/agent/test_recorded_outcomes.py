@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from loop_table import OPEN, Table, tool
+from scripted_loop import OPEN, ScriptedLoop, echo_tool
 
 from pitboss.agent.terminal import CUT, ask, objects, read_text
 from pitboss.core import codec
@@ -38,12 +38,14 @@ def recorded(place: str) -> ModelReply:
     return reply
 
 
-def after(reply: ModelReply, terminal: str = "decide", *looks: str) -> tuple[Table, str]:
+def after(reply: ModelReply, terminal: str = "decide", *looks: str) -> tuple[ScriptedLoop, str]:
     """A tick whose model first gives a recorded reply and then decides; and what it was told in between."""
-    table = Table([reply, calls(terminal, **OPEN)], [tool(name, answer="seen") for name in looks], terminal=terminal)
-    decision = table.play()
+    table = ScriptedLoop(
+        [reply, calls(terminal, **OPEN)], [echo_tool(name, answer="seen") for name in looks], terminal=terminal
+    )
+    decision = table.run()
     assert (decision.intents, decision.flags, len(decision.steps)) == ((OPEN,), (), 2)
-    return table, "\n".join(table.told(1))
+    return table, "\n".join(table.messages_after(1))
 
 
 @pytest.mark.parametrize(
@@ -69,7 +71,7 @@ def test_the_terminal_call_next_to_another_is_judged_and_the_other_is_run() -> N
     for reply in both:
         (other,) = {call.name for call in reply.calls} - {"final_result"}
         table, _ = after(reply, "final_result", other)
-        result = dict(zip([call.name for call in reply.calls], table.told(1), strict=True))
+        result = dict(zip([call.name for call in reply.calls], table.messages_after(1), strict=True))
         assert result[other] == "seen"
         assert result["final_result"].startswith("invalid proposal: ")
 
@@ -86,7 +88,7 @@ def test_a_reply_cut_off_before_its_first_word_is_answered_with_a_request_to_be_
     assert (reply.text, reply.calls, reply.finish_reason) == ("", (), "length")
     _, result = after(reply)
     assert result.lower().startswith(CUT)
-    decision = Table([reply] * 3, max_steps=1, repairs="beyond").play()
+    decision = ScriptedLoop([reply] * 3, max_steps=1, repairs="beyond").run()
     assert (decision.flags, decision.finish_reason, decision.text) == (
         ("no_decision",),
         "length",
@@ -99,8 +101,8 @@ def test_a_blocked_question_is_reported_and_ends_in_a_no_op_that_names_the_block
     reply = recorded("test_google_model_armor_prompt_template_text_gets_blocked.yaml#1")
     _, result = after(reply)
     assert result.startswith("The provider blocked the question")
-    table = Table([reply] * 3, max_steps=1, repairs="beyond")
-    decision = table.play()
+    table = ScriptedLoop([reply] * 3, max_steps=1, repairs="beyond")
+    decision = table.run()
     assert (decision.intents, decision.flags, len(decision.steps)) == ((), ("no_decision",), 3)
     assert decision.text.startswith("No decision: the provider blocked the question")
 
@@ -132,9 +134,9 @@ def test_thoughts_written_into_an_answer_are_not_the_answer() -> None:
 
 def test_no_recorded_reply_decides_for_us_and_every_one_is_reported_and_can_be_kept() -> None:
     for exchange, reply in chat_replies():
-        table = Table([reply] * 3, max_steps=1, repairs="beyond")
-        decision = table.play()
+        table = ScriptedLoop([reply] * 3, max_steps=1, repairs="beyond")
+        decision = table.run()
         assert (decision.intents, decision.flags) == ((), ("no_decision",)), exchange.id
         assert [request.answer for request in table.model.requests] == ["call", "schema", "schema"]
-        assert all(table.told(step)[-1].endswith(ask(table.format)) for step in (1, 2)), exchange.id
+        assert all(table.messages_after(step)[-1].endswith(ask(table.format)) for step in (1, 2)), exchange.id
         assert codec.loads(codec.dumps([decision.steps, decision.text]))

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from grounds import audited
+from small_audits import run_audit
 
 from pitboss.audit.record_facts import DECISION, EVENTS, PROMPT, STATE
 from pitboss.core.asof import Market, View
@@ -38,8 +38,8 @@ def minutes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_an_honest_predict_run_shows_no_difference_with_its_heuristic_and_with_its_tools(minutes: Path) -> None:
-    found = audited(minutes, SKILL, 4, **SPAN)
-    assert (found.leaking, found.result.cuts) == (set(), 4)
+    found = run_audit(minutes, SKILL, 4, **SPAN)
+    assert (found.leaks, found.result.cuts) == (set(), 4)
     assert [run.name for run in found.setup.runs] == ["policy/alternate", "standin/analyst"]
     assert {PROMPT, DECISION, EVENTS, STATE, "tool btc_candles"} <= set(found.result.counts)
 
@@ -51,10 +51,10 @@ def test_prices_that_come_one_update_early_are_found_on_predict(minutes: Path, m
         return [min(len(self.updates), offset + 1) for offset in honest(self)]
 
     monkeypatch.setattr(PredictCourse, "tick_offsets", ahead)
-    found = audited(minutes, SKILL, cuts=2, **SPAN)
-    assert {EVENTS, STATE} <= found.leaking
+    found = run_audit(minutes, SKILL, cuts=2, **SPAN)
+    assert {EVENTS, STATE} <= found.leaks
 
 
 def test_a_view_one_bar_ahead_is_found_on_predict(minutes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Market, "view", lambda self, at: View(self, at + MINUTE_MS))
-    assert "tool btc_candles" in audited(minutes, SKILL, cuts=2, **SPAN).leaking
+    assert "tool btc_candles" in run_audit(minutes, SKILL, cuts=2, **SPAN).leaks

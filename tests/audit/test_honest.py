@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from grounds import FROM, SHARED, audited, skill, tool_of
 from numpy.random import PCG64, Generator
+from small_audits import FROM, SHARED, run_audit, skill, tool_without_arguments
 
 from pitboss.audit import setup as preparation
 from pitboss.audit.changed_future import ChangedFuture
@@ -27,8 +27,8 @@ needs_data = pytest.mark.skipif(not SHARED.exists(), reason="needs the market da
 
 
 def test_nothing_differs_and_every_tool_is_called(home: Path) -> None:
-    found = audited(home, skill("policy/momentum"), 2)
-    assert (found.leaking, found.result.cuts) == (set(), 2)
+    found = run_audit(home, skill("policy/momentum"), 2)
+    assert (found.leaks, found.result.cuts) == (set(), 2)
     assert [run.name for run in found.setup.runs] == ["policy/momentum", "standin/analyst"]
     names = {f"tool {name}" for name, tool in builtin_tools().items() if not tool.decides and tool.reach != "live_only"}
     assert {DECISION, EVENTS, PROMPT, STATE, *names} <= set(found.result.counts)
@@ -89,17 +89,17 @@ def test_a_funding_row_inside_the_hour_of_a_cut_is_no_look_ahead(
         if "funding" in path.parts:
             frame = frame.with_columns(pl.col("at") + pl.duration(minutes=37))
         frame.with_columns(pl.selectors.datetime().cast(TIME)).write_parquet(target)
-    found = audited(tmp_path, skill("policy/buy_and_hold", schedule={"every": "15m"}), 2, data_venue="demo")
-    assert found.leaking == set()
+    found = run_audit(tmp_path, skill("policy/buy_and_hold", schedule={"every": "15m"}), 2, data_venue="demo")
+    assert found.leaks == set()
 
 
 def test_a_tool_that_always_fails_is_not_called_covered(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def broken(context: object, arguments: object) -> str:
         raise ZeroDivisionError("broken")
 
-    monkeypatch.setattr(preparation, "load_tool", lambda path: tool_of(broken))
-    found = audited(home, tools=("leaky",), tool_files=(Path("leaky.py"),), cuts=2)
-    assert found.leaking == set()
+    monkeypatch.setattr(preparation, "load_tool", lambda path: tool_without_arguments(broken))
+    found = run_audit(home, tools=("leaky",), tool_files=(Path("leaky.py"),), cuts=2)
+    assert found.leaks == set()
     assert found.result.not_covered["tool leaky"] == "every call of it failed"
 
 
@@ -109,8 +109,8 @@ def test_binance_with_news_shows_nothing_of_its_future(tmp_path: Path) -> None:
     import_paths(lake, sorted(source.glob("*/BTC.parquet")) + sorted(source.glob("*/ETH.parquet")), venue="binance")
     import_paths(lake, [SHARED / "news"], venue="binance")
     span = {"from_at": parse_instant("2023-03-08"), "to_at": parse_instant("2023-03-08T12:00")}
-    found = audited(tmp_path, skill("policy/sma_cross"), 2, data_venue="binance", **span)
-    assert (found.leaking, found.result.cuts) == (set(), 2)
+    found = run_audit(tmp_path, skill("policy/sma_cross"), 2, data_venue="binance", **span)
+    assert (found.leaks, found.result.cuts) == (set(), 2)
     assert found.result.counts["section News"].compared
 
 
@@ -121,20 +121,20 @@ def test_hyperliquid_with_funding_and_meetings_shows_nothing_of_its_future(tmp_p
     import_paths(lake, files, venue="hyperliquid")
     import_paths(lake, [SHARED / "events"], known_at=parse_instant("2025-07-27T09:00:00Z"))
     span = {"from_at": parse_instant("2025-07-27"), "to_at": parse_instant("2025-07-27T12:00")}
-    found = audited(tmp_path, skill("policy/buy_and_hold"), 2, data_venue="hyperliquid", **span)
-    assert (found.leaking, found.result.cuts) == (set(), 2)
+    found = run_audit(tmp_path, skill("policy/buy_and_hold"), 2, data_venue="hyperliquid", **span)
+    assert (found.leaks, found.result.cuts) == (set(), 2)
     assert found.result.counts["section Upcoming events"].compared
 
 
 @pytest.mark.proof
 @pytest.mark.timeout(7200)
 def test_two_thousand_cuts_of_a_generated_market_differ_nowhere(home: Path) -> None:
-    found = audited(home, skill("policy/momentum"), 2_000, from_at=parse_instant("2025-03-24"))
-    assert (found.leaking, found.result.cuts) == (set(), 2_000)
+    found = run_audit(home, skill("policy/momentum"), 2_000, from_at=parse_instant("2025-03-24"))
+    assert (found.leaks, found.result.cuts) == (set(), 2_000)
 
 
 def test_without_data_or_without_a_skill_it_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no bars of BTC"):
-        audited(tmp_path)
+        run_audit(tmp_path)
     with pytest.raises(UserError, match="name a skill"):
-        audited(tmp_path, skill=None)
+        run_audit(tmp_path, skill=None)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from grounds import HONEST_REPLY, SYMBOLS, audited, skill, tool_of, trades_often
+from small_audits import HONEST_REPLY, SYMBOLS, run_audit, skill, tool_without_arguments, trades_often
 
 from pitboss.audit import setup as preparation
 from pitboss.audit.lookahead import KEPT_MARKETS
@@ -40,9 +40,9 @@ def test_a_policy_that_reads_the_bar_that_is_still_forming_is_found(
         return np.append(column[1:], column[-1:])
 
     monkeypatch.setattr(SignalPolicy, "_column", ahead)
-    found = audited(home, skill("policy/momentum"), cuts=2)
+    found = run_audit(home, skill("policy/momentum"), cuts=2)
     assert {example.run for example in found.result.examples} == {"policy/momentum"}
-    assert found.leaking & {DECISION, "the run", "holds"}
+    assert found.leaks & {DECISION, "the run", "holds"}
 
 
 def test_a_policy_that_reads_it_only_when_it_is_asked_is_found(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,7 +55,7 @@ def test_a_policy_that_reads_it_only_when_it_is_asked_is_found(home: Path, monke
         return Decision(tuple({**intent, "reason": f"it closes at {last}"} for intent in decision.intents))
 
     monkeypatch.setattr(SignalPolicy, "decide", peeking)
-    assert DECISION in audited(home, skill("policy/sma_cross"), cuts=2).leaking
+    assert DECISION in run_audit(home, skill("policy/sma_cross"), cuts=2).leaks
 
 
 def test_a_loader_that_shifts_closes_by_one_bar_is_found(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,8 +66,8 @@ def test_a_loader_that_shifts_closes_by_one_bar_is_found(home: Path, monkeypatch
         return bars and replace(bars, close=np.append(bars.close[1:], bars.close[-1:]))
 
     monkeypatch.setattr(Lake, "bars", shifted)
-    found = audited(home, skill("policy/hold"), cuts=2)
-    assert {STATE, PROMPT} <= found.leaking
+    found = run_audit(home, skill("policy/hold"), cuts=2)
+    assert {STATE, PROMPT} <= found.leaks
     assert {example.run for example in found.result.examples} == {"policy/hold", "standin/analyst"}
 
 
@@ -78,15 +78,15 @@ def test_a_replay_that_is_one_bar_ahead_of_its_ticks_is_found(home: Path, monkey
         return [min(len(self.tape), offset + 1) for offset in honest(self)]
 
     monkeypatch.setattr(PerpCourse, "tick_offsets", ahead)
-    found = audited(home, skill("policy/buy_and_hold"), cuts=2)
-    assert EVENTS in found.leaking
+    found = run_audit(home, skill("policy/buy_and_hold"), cuts=2)
+    assert EVENTS in found.leaks
     assert {example.run for example in found.result.examples} == {"policy/buy_and_hold", "standin/analyst"}
 
 
 def test_a_view_that_is_one_bar_ahead_is_found(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Market, "view", lambda self, at: View(self, at + HOUR_MS))
-    found = audited(home, cuts=2)
-    assert {PROMPT, "section Market context"} <= found.leaking
+    found = run_audit(home, cuts=2)
+    assert {PROMPT, "section Market context"} <= found.leaks
 
 
 # Views -----------------------------------------------------------------------------------------------------------------
@@ -139,8 +139,8 @@ def test_a_leaky_view_is_found_wherever_it_shows(
     home: Path, monkeypatch: pytest.MonkeyPatch, method: str, view: Any, facts: set[str], more: dict[str, Any]
 ) -> None:
     monkeypatch.setattr(View, method, view)
-    found = audited(home, skill(**more))
-    assert facts <= found.leaking
+    found = run_audit(home, skill(**more))
+    assert facts <= found.leaks
     assert found.result.examples[0].original != found.result.examples[0].altered
 
 
@@ -179,12 +179,12 @@ async def later_recording(context: ToolContext, arguments: Mapping[str, Any]) ->
 
 def test_leaky_tools_are_found_and_nothing_else_is_blamed(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     looks = (last_of_everything, all_times, later_decisions, later_receipts, later_recording)
-    tools = {Path(f"{look.__name__}.py"): tool_of(look, look.__name__) for look in looks}
+    tools = {Path(f"{look.__name__}.py"): tool_without_arguments(look, look.__name__) for look in looks}
     monkeypatch.setattr(preparation, "load_tool", tools.__getitem__)
     monkeypatch.setattr(Analyst, "complete", trades_often)
     names = tuple(look.__name__ for look in looks)
-    found = audited(home, tools=(*names, "get_portfolio"), tool_files=tuple(tools))
-    assert found.leaking == {f"tool {name}" for name in names}
+    found = run_audit(home, tools=(*names, "get_portfolio"), tool_files=tuple(tools))
+    assert found.leaks == {f"tool {name}" for name in names}
 
 
 def test_a_tool_that_keeps_the_first_market_it_sees_is_found_though_it_always_answers_the_same(
@@ -198,9 +198,9 @@ def test_a_tool_that_keeps_the_first_market_it_sees_is_found_though_it_always_an
             kept.append(context.observation.view._market)
         return str(kept[0].bars["BTC", "5m"].close[-1])
 
-    monkeypatch.setattr(preparation, "load_tool", lambda path: tool_of(faithful))
-    found = audited(home, tools=("leaky",), tool_files=(Path("leaky.py"),), cuts=2)
-    assert found.leaking == {KEPT_MARKETS}
+    monkeypatch.setattr(preparation, "load_tool", lambda path: tool_without_arguments(faithful))
+    found = run_audit(home, tools=("leaky",), tool_files=(Path("leaky.py"),), cuts=2)
+    assert found.leaks == {KEPT_MARKETS}
     assert "leaky" in found.result.examples[0].altered
 
 
@@ -208,7 +208,7 @@ def test_a_past_that_shows_a_later_decision_is_found(home: Path, monkeypatch: py
     honest = RunPast.decisions
     monkeypatch.setattr(RunPast, "decisions", lambda self, before, count: honest(self, before + DAY_MS, count))
     tools = ("get_recent_decisions", "read_my_prior_decisions")
-    assert {f"tool {name}" for name in tools} <= audited(home, tools=tools).leaking
+    assert {f"tool {name}" for name in tools} <= run_audit(home, tools=tools).leaks
 
 
 # What the agent is shown and carries on ----------------------------------------------------------------------------------
@@ -223,14 +223,14 @@ def test_a_section_that_reads_columns_beyond_the_closed_bars_is_found(
 
     honest = sections()
     monkeypatch.setattr("pitboss.venues.perp.context.sections", lambda: (*honest, tomorrow))
-    assert audited(home, cuts=2).leaking >= {PROMPT, "section Tomorrow"}
+    assert run_audit(home, cuts=2).leaks >= {PROMPT, "section Tomorrow"}
 
 
 def test_a_regime_tag_that_looks_one_bar_ahead_is_found(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     honest = regime.atr
     monkeypatch.setattr(regime, "atr", lambda bars, closed: honest(bars, min(len(bars), closed + 1)))
     waking = {"schedule": {"every": "1h", "wake_when": [{"move_atr": 1}]}}
-    assert audited(home, skill(**waking), cuts=2).leaking
+    assert run_audit(home, skill(**waking), cuts=2).leaks
 
 
 def test_what_a_model_is_told_of_the_future_shows_in_the_state_that_it_carries_on(
@@ -252,10 +252,10 @@ def test_what_a_model_is_told_of_the_future_shows_in_the_state_that_it_carries_o
 
     monkeypatch.setattr(Lake, "bars", noted)
     monkeypatch.setattr(Analyst, "complete", peeks)
-    assert DECISION in audited(home, cuts=2).leaking
+    assert DECISION in run_audit(home, cuts=2).leaks
 
 
 def test_the_symbols_of_the_skill_are_those_that_are_copied(home: Path) -> None:
-    found = audited(home, cuts=1)
-    assert found.leaking == set()
+    found = run_audit(home, cuts=1)
+    assert found.leaks == set()
     assert found.setup.runs[0].prepared.skill.context.sorted_symbols == SYMBOLS

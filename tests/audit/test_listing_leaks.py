@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from grounds import FROM, audited, skill, tool_of
+from small_audits import FROM, run_audit, skill, tool_without_arguments
 
 from pitboss.audit import setup as preparation
 from pitboss.audit.record_facts import PROMPT
@@ -69,12 +69,12 @@ def test_a_universe_chosen_by_who_is_listed_later_is_found(
     listed: Path, monkeypatch: pytest.MonkeyPatch, method: str, view: Any
 ) -> None:
     monkeypatch.setattr(View, method, view)
-    assert {PROMPT, "section Market context"} <= audited(listed, THREE).leaking
+    assert {PROMPT, "section Market context"} <= run_audit(listed, THREE).leaks
 
 
 def test_an_honest_view_of_listings_shows_no_difference_and_what_is_left_out_is_named(listed: Path) -> None:
-    found = audited(listed, THREE, 4)
-    assert found.leaking == set()
+    found = run_audit(listed, THREE, 4)
+    assert found.leaks == set()
     # before its first bar a symbol is not in the data at all, so that no run could have been made then
     assert "no bars of ETH" in found.result.not_covered["cuts with the future deleted"]
 
@@ -85,5 +85,5 @@ def test_a_tool_that_knows_when_a_symbol_will_be_listed_is_found(listed: Path, m
         market = context.observation.view._market
         return f"{market.listings['SOL'].delisted_at} {market.bars['ETH', '5m'].open_at[0]}"
 
-    monkeypatch.setattr(preparation, "load_tool", lambda path: tool_of(coming))
-    assert audited(listed, THREE, tools=("leaky",), tool_files=(Path("leaky.py"),)).leaking == {"tool leaky"}
+    monkeypatch.setattr(preparation, "load_tool", lambda path: tool_without_arguments(coming))
+    assert run_audit(listed, THREE, tools=("leaky",), tool_files=(Path("leaky.py"),)).leaks == {"tool leaky"}

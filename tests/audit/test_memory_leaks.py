@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from grounds import FROM, audited, skill, trades_often
+from small_audits import FROM, run_audit, skill, trades_often
 
 from pitboss.audit.record_facts import PROMPT, REFLECTION, STATE
 from pitboss.core.asof import View
@@ -31,8 +31,8 @@ def trading(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_honest_memory_is_filled_and_compared(home: Path) -> None:
-    found = audited(home, REFLECTS, 4)
-    assert found.leaking == set()
+    found = run_audit(home, REFLECTS, 4)
+    assert found.leaks == set()
     for name in ("section Lessons", "section Trade history", "section Risk state", REFLECTION):
         assert found.result.counts[name].compared >= 4, name
 
@@ -47,7 +47,7 @@ def test_a_reflection_that_knows_how_the_next_bar_closes_is_found(home: Path, mo
         return system, f"{user}\n- BTC long chop: 01-01 00:00 1h 1 1 {later:.2f} 0% 0% market"
 
     monkeypatch.setattr(TradeReflector, "prompt", early)
-    assert REFLECTION in audited(home, REFLECTS, to_at=FROM + DAY_MS).leaking
+    assert REFLECTION in run_audit(home, REFLECTS, to_at=FROM + DAY_MS).leaks
 
 
 def test_excursions_from_bars_after_the_tick_are_found(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,7 +58,7 @@ def test_excursions_from_bars_after_the_tick_are_found(home: Path, monkeypatch: 
         return 100 * (float(bars.high[first:].max()) / entry - 1), 100 * (1 - float(bars.low[first:].min()) / entry)
 
     monkeypatch.setattr(memory, "excursions", to_the_end)
-    assert {PROMPT, "section Trade history"} <= audited(home, REFLECTS).leaking
+    assert {PROMPT, "section Trade history"} <= run_audit(home, REFLECTS).leaks
 
 
 def test_a_regime_at_entry_from_bars_of_a_later_time_is_found(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,4 +67,4 @@ def test_a_regime_at_entry_from_bars_of_a_later_time_is_found(home: Path, monkey
         return str(float(view.series(symbol, settings.interval)[0].close[-1]))
 
     monkeypatch.setattr(memory, "_regime", last_close)
-    assert {PROMPT, STATE} & audited(home, REFLECTS).leaking
+    assert {PROMPT, STATE} & run_audit(home, REFLECTS).leaks

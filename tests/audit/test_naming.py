@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from planted import Reader, dice, words_of
+from memory_models import MarketMemory, text_hash, words_of
 
 from pitboss.audit import recognition as naming
 from pitboss.audit.recognition import (
@@ -101,7 +101,8 @@ def guessed(one: Exam, salt: str) -> RecognitionResult:
         one,
         [
             RecognitionAnswer(
-                one.names[dice(q.user, salt) % len(one.names)], one.periods[dice(q.user, "p" + salt) % len(one.periods)]
+                one.names[text_hash(q.user, salt) % len(one.names)],
+                one.periods[text_hash(q.user, "p" + salt) % len(one.periods)],
             )
             for q in one.questions
         ],
@@ -341,7 +342,7 @@ def test_the_number_that_would_stand_out_is_the_least(asked: int, options: int) 
 
 def test_whoever_has_read_the_bars_finds_a_window_by_its_shape() -> None:
     """The planted memory of the stories works on words alone."""
-    known, reader = market(60), object.__new__(Reader)
+    known, reader = market(60), object.__new__(MarketMemory)
     reader.hours = {symbol: known.bars[symbol, "1h"] for symbol in SYMBOLS}
     one = make_exam(known, *bars_shown(), SYMBOLS, START + 40 * DAY_MS, START + 60 * DAY_MS, 12, 3)
     assert [reader.recall(q.user) for q in one.questions] == [(q.symbol, q.end_at) for q in one.questions]

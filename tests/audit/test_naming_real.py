@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from planted import Reader
+from memory_models import MarketMemory
 from test_naming import alarms, bars_shown
 
 from pitboss.audit.recognition import ALPHA, Exam, RecognitionAnswer, judge, make_exam
@@ -24,16 +24,16 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def read(tmp_path_factory: pytest.TempPathFactory) -> tuple[Exam, Reader]:
+def read(tmp_path_factory: pytest.TempPathFactory) -> tuple[Exam, MarketMemory]:
     home = tmp_path_factory.mktemp("real")
     assert main(["data", "import", str(DATA), "--venue", "binance", "--home", str(home)]) == 0
     market = load_market(Lake(home / "lake"), "binance", SYMBOLS, ["1h", "4h", "1d"], TO, from_at=FROM, with_news=False)
-    reader = object.__new__(Reader)
+    reader = object.__new__(MarketMemory)
     reader.hours = {symbol: market.bars[symbol, "1h"] for symbol in SYMBOLS}
     return make_exam(market, *bars_shown(), SYMBOLS, FROM, TO, 60, 0), reader
 
 
-def test_whoever_has_read_the_bars_is_found(read: tuple[Exam, Reader]) -> None:
+def test_whoever_has_read_the_bars_is_found(read: tuple[Exam, MarketMemory]) -> None:
     exam, reader = read
     truth = {(one.symbol, one.end_at): one.period for one in exam.questions}
     result = [reader.recall(one.user) for one in exam.questions]
@@ -43,11 +43,11 @@ def test_whoever_has_read_the_bars_is_found(read: tuple[Exam, Reader]) -> None:
     assert found.period.p_adjusted < 0.001
 
 
-def test_guessing_is_taken_for_memory_in_at_most_one_of_twenty(read: tuple[Exam, Reader]) -> None:
+def test_guessing_is_taken_for_memory_in_at_most_one_of_twenty(read: tuple[Exam, MarketMemory]) -> None:
     assert alarms(400, read[0]) <= 400 * 0.05 + 3 * np.sqrt(400 * 0.05 * 0.95)
 
 
-def test_to_know_how_much_assets_move_is_no_memory_of_when(read: tuple[Exam, Reader]) -> None:
+def test_to_know_how_much_assets_move_is_no_memory_of_when(read: tuple[Exam, MarketMemory]) -> None:
     """Names an asset by how wild the bars are and a month by dice: the month is not held against it."""
     exam, reader = read
     moves = {symbol: float(np.diff(np.log(bars.close)).std()) for symbol, bars in reader.hours.items()}

@@ -41,7 +41,7 @@ from pitboss.venues.perp.skill import PerpSkill
 from pitboss.venues.perp.testing import plain_skill, play
 from pitboss.venues.perp.venue import VENUE
 
-SERVER = Path(__file__).with_name("little_server.py")
+SERVER = Path(__file__).with_name("minimal_mcp_server.py")
 FROM, TO, END = (parse_instant(f"2025-03-{day}") for day in ("27", "28", "31"))
 TWICE, THRICE = "mcp_little__twice", "mcp_little__thrice"
 

@@ -26,7 +26,7 @@ from browser import forked_programs
 from browser.full_workspace import PASSWORD, full_workspace
 from browser.scripted_model import ScriptedModel
 from demo_workspace import demo_workspace
-from forked import Forked, command
+from forked import ForkedProcess, forked_command
 from pitboss.bootstrap.accounts import Accounts
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import look_into, open_workspace
@@ -263,8 +263,8 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Se
     def start(source: Path, ids: dict[str, str] | None = None, **environment: str) -> Served:
         home = Path(shutil.copytree(source, tmp_path_factory.mktemp("served") / "home"))
         options = ("--home", home, "--port", 0, "--json")
-        program = (forked_programs.__file__, json.dumps(command()), "pitboss", "serve")
-        process = Forked(*program, *options, env={**os.environ, **environment})
+        program = (forked_programs.__file__, json.dumps(forked_command()), "pitboss", "serve")
+        process = ForkedProcess(*program, *options, env={**os.environ, **environment})
         processes.append(process)
         assert process.stdout is not None
         return Served(**json.loads(process.stdout.readline()), home=home, ids=ids or {})

@@ -17,7 +17,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from forked import Forked
+from forked import ForkedProcess
 from pitboss.bootstrap.accounts import Accounts
 from pitboss.bootstrap.machine import SystemClock, random_hex
 from pitboss.bootstrap.settings import load_settings
@@ -50,7 +50,7 @@ from provider_thread import fake_provider
 from server.web.test_panel_pages import pay
 
 FROM_AT = parse_instant("2025-01-20")
-SERVER = Path(__file__).parents[1] / "bootstrap" / "little_server.py"
+SERVER = Path(__file__).parents[1] / "bootstrap" / "minimal_mcp_server.py"
 CATALOG, SERVERS = "catalogue.toml", 5
 LISTED = 40
 """How many skills, studies, tokens, users and costs there are; the strings go round."""
@@ -104,7 +104,7 @@ def _skill(name: str, texts: Sequence[str], model: str, more: str = "") -> str:
 def _backtest(home: Path, skill: Path, ticks: int, *options: object, env: Mapping[str, str] | None = None) -> str:
     span = ("--from", iso(FROM_AT), "--to", iso(FROM_AT + ticks * HOUR_MS))
     words = ("backtest", skill, *span, "--home", home, "--json", *options)
-    run = Forked("-m", "pitboss", *words, env={**os.environ, **(env or {})})
+    run = ForkedProcess("-m", "pitboss", *words, env={**os.environ, **(env or {})})
     out, errors = run.communicate()
     assert run.returncode == 0, errors
     return json.loads(out)["run_id"]
@@ -160,7 +160,7 @@ def _community_run(home: Path, texts: Texts) -> str:
     text = next(example.text for example in example_skills() if example.name == "contract-auditor")
     (home / "auditor.yaml").write_text(text)
     words = ("backtest", home / "auditor.yaml", "--from", "2025-01-01", "--to", "2025-01-01T00:12Z", "--prompts")
-    run = Forked("-m", "pitboss", *words, "--scenario", home / "scenario.json", "--home", home, "--json")
+    run = ForkedProcess("-m", "pitboss", *words, "--scenario", home / "scenario.json", "--home", home, "--json")
     out, errors = run.communicate()
     assert run.returncode == 0, errors
     return json.loads(out)["run_id"]

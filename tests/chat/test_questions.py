@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from chat.asking import Answering, asked, uses
+from chat.scripted_chat import Answering, ask_question, tool_using_model
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.chat.context import ReadContext
 from pitboss.core.instant import iso
@@ -111,8 +111,8 @@ QUESTIONS = (
 def test_a_question_is_answered_from_the_records_with_a_citation(
     asking: Asked, truth: Truth, context: ReadContext
 ) -> None:
-    model = uses([(asking.tool, asking.arguments(truth))], asking.answer)
-    answer = asked(context, model, asking.question)
+    model = tool_using_model([(asking.tool, asking.arguments(truth))], asking.answer)
+    answer = ask_question(context, model, asking.question)
     assert asking.holds(truth) in answer.text
     assert answer.unsupported == (), "no alarm about a number that a tool gave"
     assert len(model.requests) == 2, "the model was not asked to correct itself"

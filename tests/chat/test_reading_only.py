@@ -11,7 +11,7 @@ from typing import Any, get_type_hints
 
 import pytest
 
-from chat.asking import asked, uses
+from chat.scripted_chat import ask_question, tool_using_model
 from pitboss.bootstrap.settings import Settings
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.chat.agent import ask
@@ -131,7 +131,9 @@ def test_what_the_agent_is_given_holds_no_broker_no_queue_and_no_budget() -> Non
 def test_a_model_that_calls_a_tool_that_writes_is_told_that_there_is_none(name: str, context: ReadContext) -> None:
     home = context.workspace.home
     before = tables(home)
-    answer = asked(context, uses([(name, {"run": context.about})], lambda results: results), "Cancel everything now.")
+    answer = ask_question(
+        context, tool_using_model([(name, {"run": context.about})], lambda results: results), "Cancel everything now."
+    )
     assert f"there is no tool '{name}'" in answer.text
     assert tables(home) == before
 
@@ -157,7 +159,7 @@ def test_instructions_in_a_record_stay_data_and_lead_to_nothing(context: ReadCon
         return says("I could not.")
 
     before = tables(home)
-    asked(context, ScriptedModel(obeys), INSTRUCTIONS)
+    ask_question(context, ScriptedModel(obeys), INSTRUCTIONS)
     assert tables(home) == before
     assert any("there is no tool 'save_skill'" in text for text in seen)
     for text in seen:
@@ -173,7 +175,9 @@ def test_a_card_changes_nothing_until_somebody_confirms_it(context: ReadContext)
         ("propose_backtest", {"from": "2025-03-27", "to": "2025-03-28", "set": "risk.max_leverage=1"}),
         ("propose_fork", {"tick": "refused", "model": "policy/sma_cross"}),
     ]
-    answer = asked(context, uses(wishes, lambda results: "Confirm the cards."), "Lower the leverage and try it.")
+    answer = ask_question(
+        context, tool_using_model(wishes, lambda results: "Confirm the cards."), "Lower the leverage and try it."
+    )
     assert [card.kind for card in answer.cards] == ["skill_edit", "backtest", "fork"]
     edit, backtest, fork = answer.cards
     assert edit.request["path"] == "/api/skills/trend-thesis"
@@ -194,7 +198,7 @@ def test_times_are_counted_back_from_the_end_of_the_data_or_of_the_run(context: 
         ("list_decisions", {"after": "-1d", "limit": 1}),
         ("get_portfolio", {"tick": "-1d"}),
     ]
-    answer = asked(context, uses(wishes, lambda results: results))
+    answer = ask_question(context, tool_using_model(wishes, lambda results: results))
     backtest, fork = answer.cards
     end = parse_instant(backtest.request["body"]["to"]) + DAY_MS
     assert backtest.request["body"]["from"] == iso(end - 2 * DAY_MS)
@@ -228,6 +232,6 @@ def test_two_runs_are_compared_as_the_command_does(context: ReadContext, other_r
 def test_a_card_that_could_not_be_carried_out_is_not_shown(
     name: str, arguments: dict[str, Any], why: str, context: ReadContext
 ) -> None:
-    answer = asked(context, uses([(name, arguments)], lambda results: results))
+    answer = ask_question(context, tool_using_model([(name, arguments)], lambda results: results))
     assert answer.cards == ()
     assert why in answer.text

@@ -21,7 +21,7 @@ from pitboss.tools.mcp.definition import read_definition
 from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.testing import plain_skill
 
-SERVER = Path(__file__).parents[1] / "bootstrap" / "little_server.py"
+SERVER = Path(__file__).parents[1] / "bootstrap" / "minimal_mcp_server.py"
 SCHEMA = {"type": "object", "properties": {}}
 
 

@@ -11,12 +11,12 @@ import pytest
 from market_files import FROM, SKILL, TO
 from run_command import CommandResult, pitboss, pitboss_ok, pitboss_refused
 
-from forked import Forked
+from forked import ForkedProcess
 from pitboss.bootstrap.redact import REDACTOR
 from pitboss.core.errors import UserError
 from pitboss.store.recordings import StoredRecordings
 
-SERVER = Path(__file__).parents[1] / "bootstrap" / "little_server.py"
+SERVER = Path(__file__).parents[1] / "bootstrap" / "minimal_mcp_server.py"
 WORD = '{"word": "hi"}'
 
 
@@ -258,7 +258,7 @@ def test_a_failure_that_the_server_reported_is_recorded_and_a_refused_call_is_no
 def test_ctrl_c_keeps_what_was_recorded() -> None:
     approved("twice")
     words = ["-m", "pitboss", "mcp", "record", "little", "twice", "--args", WORD, "--every", "1h"]
-    with Forked(*words) as process:
+    with ForkedProcess(*words) as process:
         assert process.stdout is not None
         assert "an answer of 5 characters" in process.stdout.readline()
         process.send_signal(signal.SIGINT)

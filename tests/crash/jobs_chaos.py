@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import history_check
-from forked import command
+from forked import forked_command
 from pitboss.bootstrap.child_settings import surroundings
 from pitboss.bootstrap.settings import Settings, load_settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
@@ -219,7 +219,7 @@ def run(chaos: ChaosSettings, folder: Path) -> dict[str, Any]:
 @contextmanager
 def worker_group(chaos: ChaosSettings, settings: Settings) -> Iterator[WorkerGroup]:
     process = subprocess.Popen(
-        command(WORKER_FORKS, settings.home, chaos.concurrency, chaos.processes),
+        forked_command(WORKER_FORKS, settings.home, chaos.concurrency, chaos.processes),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from jobs_chaos import ChaosSettings, is_sound, quick_folder, run
 
-from figures import keep
+from figures import save_figures
 
 SEED = int(os.environ.get("CHAOS_SEED", random.SystemRandom().randrange(2**32)))
 JOBS = int(os.environ.get("CHAOS_JOBS", "2000"))
@@ -61,7 +61,7 @@ def test_every_job_completes_once_under_many_faults_and_no_write_is_made_under_a
     database: str, workers: int, folder: Path
 ) -> None:
     figures = run(ChaosSettings(database, workers, JOBS, longest_s=6_000.0, seed=SEED), folder)
-    keep(f"jobs_chaos_{database}", figures)
+    save_figures(f"jobs_chaos_{database}", figures)
 
     assert is_sound(figures), json.dumps(figures, indent=1)
 
@@ -74,6 +74,6 @@ def test_every_job_completes_once_when_workers_execute_runs_in_child_processes(f
         "postgres", 4, max(1, JOBS // 10), processes=2, kill_s=(5.0, 15.0), longest_s=3_000.0, seed=SEED
     )
     figures = run(chaos, folder)
-    keep("jobs_chaos_children", figures)
+    save_figures("jobs_chaos_children", figures)
 
     assert is_sound(figures), json.dumps(figures, indent=1)

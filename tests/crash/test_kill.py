@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from forked import Forked
+from forked import ForkedProcess
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import open_workspace
 from pitboss.core import codec
@@ -65,7 +65,7 @@ class Backtest:
     records_left: list[int] = field(default_factory=list)
     """The number of committed records after each kill."""
 
-    def start_process(self) -> Forked:
+    def start_process(self) -> ForkedProcess:
         if self.run_id:
             arguments = ["resume", self.run_id]
         else:
@@ -73,7 +73,7 @@ class Backtest:
             file = self.home / "skill.json"
             file.write_bytes(codec.dumps(document))
             arguments = ["start", str(file), str(parse_instant(from_day)), str(parse_instant(to_day))]
-        return Forked(BACKTEST_PROCESS, self.home, *arguments, env={**os.environ, "PITBOSS_COMMIT_RECORDS": "2"})
+        return ForkedProcess(BACKTEST_PROCESS, self.home, *arguments, env={**os.environ, "PITBOSS_COMMIT_RECORDS": "2"})
 
     def execute(self, kill_after_s: float | None = None) -> bool:
         """Start a process and wait until it ends or is killed. Returns whether the backtest is complete."""

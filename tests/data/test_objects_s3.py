@@ -14,7 +14,7 @@ import pytest
 from pushed import FROM, KEYS, There, copy_of, funding, make_lake, s3_server
 
 from cli.run_command import pitboss, pitboss_ok, pitboss_refused
-from forked import Forked
+from forked import ForkedProcess
 from pitboss.bootstrap import machine
 from pitboss.bootstrap.redact import REDACTOR
 from pitboss.bootstrap.settings import load_settings
@@ -155,7 +155,7 @@ def test_two_processes_that_pull_at_once_both_have_the_whole_lake(
     reply = pitboss_ok("data", "push", bucket, "--json", "--home", home).json
     monkeypatch.setenv("PITBOSS_LAKE", bucket)
     words = ("-m", "pitboss", "data", "pull", "--json", "--home", tmp_path / "elsewhere")
-    both = [Forked(*words) for _ in range(2)]
+    both = [ForkedProcess(*words) for _ in range(2)]
     said = [process.communicate(timeout=60) for process in both]
     assert [process.returncode for process in both] == [0, 0], said
     answers: list[dict[str, Any]] = [json.loads(out) for out, _ in said]

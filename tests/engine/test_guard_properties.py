@@ -22,7 +22,9 @@ from hypothesis import Phase, find, settings
 from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
 
-from engine.accounts import (
+from engine.invariant import CALM as CALMLY
+from engine.invariant import invariant, long_versions
+from engine.random_accounts import (
     ANYTHING,
     DAY,
     HALTS,
@@ -41,8 +43,6 @@ from engine.accounts import (
     states,
     worlds,
 )
-from engine.invariant import CALM as CALMLY
-from engine.invariant import invariant, long_versions
 from pitboss.core import codec
 from pitboss.core.instant import HOUR_MS
 from pitboss.core.money import exact

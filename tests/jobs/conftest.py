@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from job_workspace import END, JobWorkspace
 
-from forked import command
+from forked import forked_command
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import open_workspace
 from pitboss.data.demo import write_demo
@@ -27,7 +27,7 @@ def market(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def forked_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers and children are forked. What their own start takes is the subject of other tests."""
     for module in (children, local):
-        monkeypatch.setattr(module, "program", lambda *words: command("-m", *words))
+        monkeypatch.setattr(module, "program", lambda *words: forked_command("-m", *words))
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ from pitboss.venues.predict.assembly import PredictRequest
 
 FROM = parse_instant("2026-02-22T12:00:00Z")
 HOURS = 6
-WHO = "model=policy/alternate,policy/yes_only,standin/analyst"
+MODELS = "model=policy/alternate,policy/yes_only,standin/analyst"
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def run_plan(workspace: Workspace, asked: BuiltPlan) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def swept(workspace: Workspace) -> dict[str, Any]:
-    return run_plan(workspace, sweep_plan(request(), parse_axes([WHO]), by="brier"))
+    return run_plan(workspace, sweep_plan(request(), parse_axes([MODELS]), by="brier"))
 
 
 def test_a_sweep_is_judged_by_brier_and_who_states_no_confidence_comes_last(
@@ -119,8 +119,8 @@ def test_trials_can_be_put_into_the_order_of_any_of_the_metrics(workspace: Works
 
 
 def test_without_a_metric_the_return_is_taken_as_hours_have_no_sharpe() -> None:
-    assert sweep_plan(request(), parse_axes([WHO])).plan.by == "total_return_pct"
-    assert sweep_plan(perp_request(), parse_axes([WHO])).plan.by == "sharpe"
+    assert sweep_plan(request(), parse_axes([MODELS])).plan.by == "total_return_pct"
+    assert sweep_plan(perp_request(), parse_axes([MODELS])).plan.by == "sharpe"
 
 
 @pytest.mark.parametrize(

@@ -59,21 +59,21 @@ def test_a_venue_that_hangs_for_one_deployment_delays_no_other(monkeypatch: pyte
         )
         monkeypatch.setattr(watchdog, "venue_named", lambda _: SimpleNamespace(open_guardian=open_guardian))
         workspace: Any = SimpleNamespace(deployments=stored)
-        dog = Watchdog(workspace, WatchdogSettings(poll_s=0.01), elapsed=lambda: 100.0)
-        await dog.watch()  # `a` is silent, and its venue does not answer
+        active_watchdog = Watchdog(workspace, WatchdogSettings(poll_s=0.01), elapsed=lambda: 100.0)
+        await active_watchdog.watch()  # `a` is silent, and its venue does not answer
         heard_at["b"] = NOW - 14_000
         for _ in range(1_000):
-            await dog.watch()
+            await active_watchdog.watch()
             if guardians["b"].cancelled:
                 break
         assert (halted, guardians["a"].cancelled, guardians["b"].cancelled) == (["a", "b"], 0, 1)
         guardians["a"].answers.set()
         for _ in range(1_000):
-            await dog.watch()
+            await active_watchdog.watch()
             if guardians["a"].cancelled:
                 break
         assert (halted, guardians["a"].cancelled) == (["a", "b"], 1)
-        await dog.close()
+        await active_watchdog.close()
 
     asyncio.run(story())
 
@@ -91,9 +91,9 @@ def test_closing_ends_what_is_being_done(monkeypatch: pytest.MonkeyPatch) -> Non
         stored = SimpleNamespace(heartbeats=lambda mode: (NOW, [(deployment("a"), NOW - 14_000)]), halt=lambda *_: None)
         monkeypatch.setattr(watchdog, "venue_named", lambda _: SimpleNamespace(open_guardian=open_guardian))
         workspace: Any = SimpleNamespace(deployments=stored)
-        dog = Watchdog(workspace, WatchdogSettings(poll_s=0.01), elapsed=lambda: 100.0)
-        await dog.watch()
-        await dog.close()
+        active_watchdog = Watchdog(workspace, WatchdogSettings(poll_s=0.01), elapsed=lambda: 100.0)
+        await active_watchdog.watch()
+        await active_watchdog.close()
         assert (guardian.cancelled, closed, len(asyncio.all_tasks())) == (0, ["a"], 1)
 
     asyncio.run(story())
@@ -116,18 +116,18 @@ def test_a_silence_does_not_wait_for_the_check_that_is_being_made(monkeypatch: p
         halted: list[str] = []
         monkeypatch.setattr(watchdog, "venue_named", lambda _: SimpleNamespace(open_guardian=open_guardian))
         workspace: Any = SimpleNamespace(deployments=stored)
-        dog = Watchdog(workspace, WatchdogSettings(poll_s=0.01), elapsed=lambda: 100.0)
-        await dog.watch()  # the check does not end
-        await dog.watch()
+        active_watchdog = Watchdog(workspace, WatchdogSettings(poll_s=0.01), elapsed=lambda: 100.0)
+        await active_watchdog.watch()  # the check does not end
+        await active_watchdog.watch()
         assert halted == []
         heard_at["a"] = NOW - 14_000
         for _ in range(5):
-            await dog.watch()
+            await active_watchdog.watch()
         assert (halted, opened) == (["a"], ["a"])
         guardian.answers.set()  # what is being done in the silence goes on over passes
         for _ in range(5):
-            await dog.watch()
+            await active_watchdog.watch()
         assert (halted, guardian.cancelled) == (["a"], 1)
-        await dog.close()
+        await active_watchdog.close()
 
     asyncio.run(story())

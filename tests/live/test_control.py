@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from live.stand import ManualClock, Stand
+from live.live_run_setup import LiveRunSetup, ManualClock
 from pitboss.core.deployment import OpenCommand
 from pitboss.core.errors import TransientError
 from pitboss.core.instant import MINUTE_MS
@@ -13,8 +13,8 @@ from pitboss.core.intent import Decision
 from pitboss.live.board import Board
 from pitboss.live.control import Control, UnstoredControl
 from pitboss.live.halt_checks import HaltChecks, HaltLimits
+from venues.predict.predict_ticks import always_decides
 from venues.predict.scene import NOW
-from venues.predict.stage import saying
 
 
 def command(name: Any, number: int = 1, reason: str = "") -> OpenCommand:
@@ -39,8 +39,8 @@ class Asked:
         return Decision()
 
 
-def run(stand: Stand, ticks: int, control: Control, **more: Any) -> Any:
-    runner = stand.runner(ticks, **more)
+def run(setup: LiveRunSetup, ticks: int, control: Control, **more: Any) -> Any:
+    runner = setup.runner(ticks, **more)
     runner.control = control
     return asyncio.run(runner.run())
 
@@ -57,34 +57,34 @@ def test_a_command_that_ends_trading_closes_the_gate_at_its_delivery(name: Any) 
 def test_a_paused_run_keeps_recording_and_does_not_ask() -> None:
     decider, control = Asked(), Control()
     control.deliver(command("pause"))
-    stand = Stand(decider)
-    run(stand, 3, control)
+    setup = LiveRunSetup(decider)
+    run(setup, 3, control)
 
     assert decider.times == 0
-    assert [body["flags"] for body in stand.bodies()] == [["paused"]] * 3
+    assert [body["flags"] for body in setup.bodies()] == [["paused"]] * 3
     assert control.open_refusal() == "the deployment is paused"
-    stand.checked()
+    setup.verified_records()
 
 
 def test_a_pause_abandons_the_decision_that_is_being_made() -> None:
     control = Control()
     decider = Asked(lambda: control.deliver(command("pause")), hangs=True)
-    stand = Stand(decider)
-    run(stand, 2, control, deadline_ms=59_000, feed_ms=500)
+    setup = LiveRunSetup(decider)
+    run(setup, 2, control, deadline_ms=59_000, feed_ms=500)
 
     assert decider.times == 1
-    assert [body["flags"] for body in stand.bodies()] == [["interrupted"], ["paused"]]
+    assert [body["flags"] for body in setup.bodies()] == [["interrupted"], ["paused"]]
 
 
 def test_a_process_that_leaves_opens_nothing_and_begins_no_decision() -> None:
     control = Control()
     decider = Asked(lambda: control.end("the caps have changed"))
-    stand = Stand(decider)
-    run(stand, 2, control)
+    setup = LiveRunSetup(decider)
+    run(setup, 2, control)
 
     assert control.open_refusal() == "the caps have changed"
     assert decider.times == 1
-    assert [body["flags"] for body in stand.bodies()][1] == ["interrupted"]
+    assert [body["flags"] for body in setup.bodies()][1] == ["interrupted"]
     control.deliver(command("pause"))
     control.acknowledge(command("pause"))
     assert control.abandoned
@@ -95,57 +95,59 @@ def test_changes_of_caps_are_told_by_the_records_once() -> None:
         def caps_since(self, number: int) -> Any:
             return [{"number": each, "by": "kim", "reason": "", "caps": "{}"} for each in (1, 2) if each > number]
 
-    stand = Stand(saying())
-    run(stand, 1, Control(ChangedCaps()))
-    again = Stand(saying(), clock=ManualClock(NOW + 2 * MINUTE_MS), journal=stand.journal, board=stand.board)
-    again.state = stand.runner(1).state
+    setup = LiveRunSetup(always_decides())
+    run(setup, 1, Control(ChangedCaps()))
+    again = LiveRunSetup(
+        always_decides(), clock=ManualClock(NOW + 2 * MINUTE_MS), journal=setup.journal, board=setup.board
+    )
+    again.state = setup.runner(1).state
     asyncio.run(again.runner(1)._record_missed())
-    told = [receipt for body in stand.bodies("span") for receipt in body["receipts"] if receipt["kind"] == "caps"]
+    told = [receipt for body in setup.bodies("span") for receipt in body["receipts"] if receipt["kind"] == "caps"]
     assert [each["facts"]["number"] for each in told] == [1, 2]
 
 
 def test_a_stop_lets_the_decision_finish_and_ends_the_run() -> None:
     control = Control()
-    stand = Stand(Asked(lambda: control.deliver(command("stop"))))
-    run(stand, 5, control)
+    setup = LiveRunSetup(Asked(lambda: control.deliver(command("stop"))))
+    run(setup, 5, control)
 
-    assert [body["flags"] for body in stand.bodies()] == [[]]
+    assert [body["flags"] for body in setup.bodies()] == [[]]
     assert control.stopped
 
 
 def test_commands_are_told_by_the_records_in_their_order_with_person_and_reason() -> None:
     control = Control()
-    stand = Stand(saying())
+    setup = LiveRunSetup(always_decides())
     for number, name in enumerate(("pause", "snapshot", "resume"), 1):
         control.deliver(command(name, number, f"reason {number}"))
-    run(stand, 1, control)
+    run(setup, 1, control)
 
-    told = [receipt for body in stand.bodies("span") for receipt in body["receipts"] if receipt["kind"] == "command"]
+    told = [receipt for body in setup.bodies("span") for receipt in body["receipts"] if receipt["kind"] == "command"]
     assert [(each["facts"]["command"], each["facts"]["by"], each["facts"]["reason"]) for each in told] == [
         ("pause", "kim", "reason 1"),
         ("snapshot", "kim", "reason 2"),
         ("resume", "kim", "reason 3"),
     ]
     assert control.state == "running"
-    stand.checked()
+    setup.verified_records()
 
 
 def test_a_command_that_was_recorded_by_a_process_that_died_is_only_acknowledged() -> None:
-    stand, first = Stand(saying()), Control()
+    setup, first = LiveRunSetup(always_decides()), Control()
     first.deliver(command("pause"))
-    run(stand, 1, first)
-    again = Stand(saying(), clock=ManualClock(NOW + 2 * MINUTE_MS), journal=stand.journal, board=Board())
-    again.board.restore(stand.journal.records())
-    again.state = stand.runner(1).state
+    run(setup, 1, first)
+    again = LiveRunSetup(always_decides(), clock=ManualClock(NOW + 2 * MINUTE_MS), journal=setup.journal, board=Board())
+    again.board.restore(setup.journal.records())
+    again.state = setup.runner(1).state
     second = Control()
     second.deliver(command("pause"))
-    told = len(stand.bodies("span"))
+    told = len(setup.bodies("span"))
     runner = again.runner(1)
     runner.control = second
     asyncio.run(runner._obey())
 
     assert second.state == "paused"
-    assert len(stand.bodies("span")) == told
+    assert len(setup.bodies("span")) == told
 
 
 def test_a_model_that_gives_no_answer_pauses_the_run_at_its_limit_and_not_one_tick_before() -> None:
@@ -156,7 +158,7 @@ def test_a_model_that_gives_no_answer_pauses_the_run_at_its_limit_and_not_one_ti
 
     for ticks, state in ((4, "running"), (5, "paused")):
         decider, control = Silent(), Control()
-        run(Stand(decider), ticks, control)
+        run(LiveRunSetup(decider), ticks, control)
         assert (decider.times, control.state) == (ticks, state)
     assert control.code == "model_outage"
 
@@ -179,11 +181,11 @@ def test_a_halt_keeps_its_first_cause_and_nothing_is_asked_until_it_is_lifted() 
     decider, control = Asked(), Control()
     control.halt("reconcile", "an order that nobody sent")
     control.halt("stale_data", "later")
-    stand = Stand(decider)
-    run(stand, 2, control)
+    setup = LiveRunSetup(decider)
+    run(setup, 2, control)
 
     assert (control.state, control.code, decider.times) == ("halted", "reconcile", 0)
-    assert [body["flags"] for body in stand.bodies()] == [["halted"]] * 2
+    assert [body["flags"] for body in setup.bodies()] == [["halted"]] * 2
 
 
 def test_news_of_the_account_end_the_wait_of_the_runner_or_its_next_one() -> None:

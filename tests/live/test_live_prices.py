@@ -28,8 +28,8 @@ from pitboss.venues.predict.live_source import PATIENCE_MS
 from pitboss.venues.predict.ports import read_state
 from pitboss.venues.predict.state import ACCOUNT, QUOTE, money, open_world
 from pitboss.venues.predict.svi import FLOAT
+from venues.predict.predict_ticks import SOON, always_decides, new_state, ports
 from venues.predict.scene import NOW
-from venues.predict.stage import SOON, fresh, ports, saying
 
 MINT: dict[str, Any] = {
     "action": "mint",
@@ -42,7 +42,7 @@ MINT: dict[str, Any] = {
 
 
 def desk() -> Desk:
-    return fresh().world
+    return new_state().world
 
 
 def priced_at(world: Desk) -> int:
@@ -51,8 +51,8 @@ def priced_at(world: Desk) -> int:
 
 def deciding(feed: Feed, world: Desk, at: int, *intents: Any) -> Desk:
     """The desk after a tick at which this was decided."""
-    state = replace(fresh(), world=world)
-    done = asyncio.run(tick(state, at, WorldEvents(), ports(saying(*intents), feed.caps, build_prompts=False)))
+    state = replace(new_state(), world=world)
+    done = asyncio.run(tick(state, at, WorldEvents(), ports(always_decides(*intents), feed.caps, build_prompts=False)))
     return done.state.world
 
 
@@ -189,7 +189,7 @@ def test_orders_of_a_process_that_was_killed_wait_for_a_price_of_the_next_one() 
     feed = Feed()
     feed.look(NOW)
     world, _ = feed.bring(desk(), NOW)
-    state = replace(fresh(), world=deciding(feed, world, NOW, MINT))
+    state = replace(new_state(), world=deciding(feed, world, NOW, MINT))
     kept = read_state(codec.plain(state)).world
     other = Feed(at=NOW + 10_000)
     other.look(NOW + 10_000)
@@ -323,12 +323,12 @@ def test_hours_of_a_policy_on_live_prices_conserve_money_and_leave_nothing_behin
         journal=journal,
         clock=Clock(),
         pace=pace(schedule(MINUTE_MS), 2_000),
-        state=fresh(1_000),
+        state=new_state(1_000),
         board=board,
         pause=pause,
         most_ticks=100,
     )
-    total = money(fresh(1_000).world.world)
+    total = money(new_state(1_000).world.world)
     state = asyncio.run(runner.run())
     world = state.world.world
     assert money(world) == total

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pitboss.live
-from live.stand import SPOT, Killed, ManualClock, MortalJournal, Stand, TalkedSource
+from live.live_run_setup import SPOT, KillableJournal, Killed, LiveRunSetup, ManualClock, ScriptedSource
 from pitboss.core.errors import BudgetExceeded, InvariantError, TransientError, UserError
 from pitboss.core.instant import HOUR_MS, MINUTE_MS
 from pitboss.core.intent import Decision
@@ -23,8 +23,8 @@ from pitboss.testing.journal import MemoryJournal
 from pitboss.venues.predict.caps import PredictCaps
 from pitboss.venues.predict.ports import read_state
 from pitboss.venues.predict.svi import FLOAT
+from venues.predict.predict_ticks import SOON, ScriptedDecider, always_decides
 from venues.predict.scene import NOW
-from venues.predict.stage import SOON, Mind, saying
 
 MINT: dict[str, Any] = {
     "action": "mint",
@@ -62,19 +62,19 @@ class Raises(Hangs):
         raise self.error
 
 
-def run(stand: Stand, ticks: int, **more: Any) -> State:
-    return asyncio.run(stand.runner(ticks, **more).run())
+def run(setup: LiveRunSetup, ticks: int, **more: Any) -> State:
+    return asyncio.run(setup.runner(ticks, **more).run())
 
 
 # Ticks ---------------------------------------------------------------------------------------------------------------
 
 
 def test_ticks_come_at_their_slots_and_the_chain_holds() -> None:
-    stand = Stand(saying(), clock=ManualClock(NOW + 17_000))
-    state = run(stand, 3)
-    assert stand.ticks() == [NOW + MINUTE_MS * place for place in (1, 2, 3)]
-    assert state.prev_digest == stand.checked()[-1].digest
-    kept = stand.journal.latest_state()
+    setup = LiveRunSetup(always_decides(), clock=ManualClock(NOW + 17_000))
+    state = run(setup, 3)
+    assert setup.ticks() == [NOW + MINUTE_MS * place for place in (1, 2, 3)]
+    assert state.prev_digest == setup.verified_records()[-1].digest
+    kept = setup.journal.latest_state()
     assert kept is not None
     assert read_state(kept[1]) == state
 
@@ -82,39 +82,41 @@ def test_ticks_come_at_their_slots_and_the_chain_holds() -> None:
 @given(st.integers(1, 400), st.integers(0, 999))
 @settings(max_examples=4, deadline=None)
 def test_a_tick_never_finds_a_price_from_its_slot_on(looks_ms: int, start_ms: int) -> None:
-    mind = saying(MINT)
+    mind = always_decides(MINT)
     clock = ManualClock(NOW + start_ms, looks_ms=looks_ms)
-    stand = Stand(mind, clock=clock, source=TalkedSource(PredictCaps(), step_ms=500), slots=schedule(10_000))
-    run(stand, 3)
+    setup = LiveRunSetup(mind, clock=clock, source=ScriptedSource(PredictCaps(), step_ms=500), slots=schedule(10_000))
+    run(setup, 3)
     assert mind.seen
     for seen in mind.seen:
         assert seen.desk.world.feeds["BTC"].at < seen.at
-    stand.checked()
+    setup.verified_records()
 
 
 def test_an_order_is_filled_between_ticks_and_that_is_kept_at_once() -> None:
-    mind = Mind(lambda observation: [MINT] if observation.at == NOW else [])
-    stand = Stand(mind)
-    run(stand, 2)
-    kinds = [(record.kind, record.tick_at) for record in stand.checked()]
+    mind = ScriptedDecider(lambda observation: [MINT] if observation.at == NOW else [])
+    setup = LiveRunSetup(mind)
+    run(setup, 2)
+    kinds = [(record.kind, record.tick_at) for record in setup.verified_records()]
     assert kinds[0] == ("tick", NOW)
     assert kinds[1][0] == "span"
     assert NOW < kinds[1][1] <= NOW + 4_000
     assert kinds[2] == ("tick", NOW + MINUTE_MS)
-    (filled,) = [one for one in stand.bodies("span")[0]["receipts"] if one["kind"] != "settled"]
+    (filled,) = [one for one in setup.bodies("span")[0]["receipts"] if one["kind"] != "settled"]
     assert (filled["kind"], filled["facts"]["action"]) == ("filled", "mint")
-    assert stand.board.events["filled", "mint"] == 1
-    assert stand.board.account["positions"][0]["strikes"] == ["63200"]
+    assert setup.board.events["filled", "mint"] == 1
+    assert setup.board.account["positions"][0]["strikes"] == ["63200"]
 
 
 def test_a_settlement_between_ticks_is_kept_before_anybody_is_asked_again() -> None:
-    mind = Mind(lambda observation: [MINT] if observation.at == NOW else [])
-    stand = Stand(mind, slots=schedule(HOUR_MS), source=TalkedSource(PredictCaps(), lambda at: SPOT + 300 * FLOAT))
-    run(stand, 3)
-    assert stand.ticks() == [NOW, NOW + HOUR_MS, NOW + 2 * HOUR_MS]
+    mind = ScriptedDecider(lambda observation: [MINT] if observation.at == NOW else [])
+    setup = LiveRunSetup(
+        mind, slots=schedule(HOUR_MS), source=ScriptedSource(PredictCaps(), lambda at: SPOT + 300 * FLOAT)
+    )
+    run(setup, 3)
+    assert setup.ticks() == [NOW, NOW + HOUR_MS, NOW + 2 * HOUR_MS]
     paid = [
         (body["until_at"], receipt["facts"]["payout"])
-        for body in stand.bodies("span")
+        for body in setup.bodies("span")
         for receipt in body["receipts"]
         if "payout" in receipt["facts"]
     ]
@@ -123,23 +125,23 @@ def test_a_settlement_between_ticks_is_kept_before_anybody_is_asked_again() -> N
 
 
 def test_the_last_order_of_a_run_that_ends_is_seen_through() -> None:
-    stand = Stand(saying(MINT))
-    state = run(stand, 1)
+    setup = LiveRunSetup(always_decides(MINT))
+    state = run(setup, 1)
     assert state.world.waiting == ()
-    assert stand.board.events["filled", "mint"] == 1
+    assert setup.board.events["filled", "mint"] == 1
 
 
 # Time ----------------------------------------------------------------------------------------------------------------
 
 
 def test_slots_that_were_slept_through_are_one_record_and_no_ticks() -> None:
-    stand = Stand(saying(), clock=ManualClock(NOW + 1, {3: HOUR_MS}))
-    run(stand, 2)
-    first, second = stand.ticks()
+    setup = LiveRunSetup(always_decides(), clock=ManualClock(NOW + 1, {3: HOUR_MS}))
+    run(setup, 2)
+    first, second = setup.ticks()
     assert (first, second) == (NOW + 61 * MINUTE_MS, NOW + 62 * MINUTE_MS)
-    assert stand.missed() == 60
-    assert [entry["slots"] for entry in stand.told if entry["kind"] == "missed"] == [stand.missed()]
-    assert stand.board.missed_slots == stand.missed()
+    assert setup.missed() == 60
+    assert [entry["slots"] for entry in setup.entries if entry["kind"] == "missed"] == [setup.missed()]
+    assert setup.board.missed_slots == setup.missed()
 
 
 def test_a_clock_that_goes_back_makes_no_slot_tick_twice_and_is_reported() -> None:
@@ -148,11 +150,13 @@ def test_a_clock_that_goes_back_makes_no_slot_tick_twice_and_is_reported() -> No
     async def note(before: int) -> None:
         brought.append(before)
 
-    stand = Stand(saying(), clock=ManualClock(NOW, {2: -HOUR_MS}), source=TalkedSource(PredictCaps(), hang=note))
-    run(stand, 4)
+    setup = LiveRunSetup(
+        always_decides(), clock=ManualClock(NOW, {2: -HOUR_MS}), source=ScriptedSource(PredictCaps(), hang=note)
+    )
+    run(setup, 4)
     assert min(brought) >= NOW, "nor is the world asked what it was like before the last tick"
-    assert stand.ticks() == [NOW + MINUTE_MS * place for place in range(4)]
-    remarks = [entry["detail"] for entry in stand.told if entry["kind"] == "remark"]
+    assert setup.ticks() == [NOW + MINUTE_MS * place for place in range(4)]
+    remarks = [entry["detail"] for entry in setup.entries if entry["kind"] == "remark"]
     assert [words for words in remarks if "the clock went back" in words] == remarks
     assert len(remarks) == 1
 
@@ -170,11 +174,11 @@ def test_a_tick_that_is_longer_than_its_period_is_not_allowed() -> None:
 
 def test_a_model_that_hangs_ends_in_a_hold_with_a_flag() -> None:
     hangs = Hangs()
-    stand = Stand(hangs)
-    run(stand, 2, deadline_ms=40)
+    setup = LiveRunSetup(hangs)
+    run(setup, 2, deadline_ms=40)
     assert hangs.asked == 2
-    assert [body["flags"] for body in stand.bodies()] == [["deadline"], ["deadline"]]
-    assert (stand.board.errors, stand.board.skips) == (2, 0)
+    assert [body["flags"] for body in setup.bodies()] == [["deadline"], ["deadline"]]
+    assert (setup.board.errors, setup.board.skips) == (2, 0)
 
 
 @pytest.mark.parametrize(
@@ -186,49 +190,49 @@ def test_a_model_that_hangs_ends_in_a_hold_with_a_flag() -> None:
     ],
 )
 def test_whoever_cannot_answer_holds_with_a_flag_and_the_run_goes_on(error: Exception, flag: str) -> None:
-    stand = Stand(Raises(error))
-    state = run(stand, 2)
-    assert [(body["flags"], body["text"]) for body in stand.bodies()] == [([flag], str(error))] * 2
+    setup = LiveRunSetup(Raises(error))
+    state = run(setup, 2)
+    assert [(body["flags"], body["text"]) for body in setup.bodies()] == [([flag], str(error))] * 2
     assert state.model_errors == (2 if flag == "model_error" else 0)
 
 
 def test_what_must_never_happen_stops_the_run_with_what_was_kept() -> None:
-    stand = Stand(Raises(InvariantError("look-ahead")))
+    setup = LiveRunSetup(Raises(InvariantError("look-ahead")))
     with pytest.raises(InvariantError, match="look-ahead"):
-        run(stand, 2)
-    assert stand.told == []
-    assert list(stand.journal.records()) == []
+        run(setup, 2)
+    assert setup.entries == []
+    assert list(setup.journal.records()) == []
 
 
 def test_on_old_prices_nobody_is_asked() -> None:
-    mind = saying(MINT)
-    stand = Stand(mind, source=TalkedSource(PredictCaps(), silent=lambda at: at > NOW + 10_000))
-    run(stand, 3)
-    assert [body["flags"] for body in stand.bodies()] == [[], ["stale_prices"], ["stale_prices"]]
+    mind = always_decides(MINT)
+    setup = LiveRunSetup(mind, source=ScriptedSource(PredictCaps(), silent=lambda at: at > NOW + 10_000))
+    run(setup, 3)
+    assert [body["flags"] for body in setup.bodies()] == [[], ["stale_prices"], ["stale_prices"]]
     assert [seen.at for seen in mind.seen] == [NOW]
 
 
 def test_a_loss_limit_closes_at_ticks_and_between_them_without_the_agent() -> None:
-    mind = saying(MINT)
-    stand = Stand(mind)
-    runner = stand.runner(5)
+    mind = always_decides(MINT)
+    setup = LiveRunSetup(mind)
+    runner = setup.runner(5)
     runner.must_close = lambda world, at: "the limit is reached" if at <= NOW + 2 * MINUTE_MS else ""
     asyncio.run(runner.run())
 
-    closed = [at for at, body in zip(stand.ticks(), stand.bodies(), strict=True) if body["flags"] == ["loss_limit"]]
+    closed = [at for at, body in zip(setup.ticks(), setup.bodies(), strict=True) if body["flags"] == ["loss_limit"]]
     between = [at for at in closed if at % MINUTE_MS]
     assert len(closed) > len(between) > 1  # at slots, and between them half a minute apart
     assert min(later - earlier for earlier, later in pairwise(between)) >= 30_000
-    assert len(mind.seen) == len(stand.ticks()) - len(closed) > 0  # after the limit
-    assert any(entry.get("detail") == "closes what is open: the limit is reached" for entry in stand.told)
-    stand.checked()
+    assert len(mind.seen) == len(setup.ticks()) - len(closed) > 0  # after the limit
+    assert any(entry.get("detail") == "closes what is open: the limit is reached" for entry in setup.entries)
+    setup.verified_records()
 
 
 def test_before_the_first_price_nobody_is_asked() -> None:
-    mind = saying(MINT)
-    stand = Stand(mind, source=TalkedSource(PredictCaps(), first=NOW + 90_000))
-    run(stand, 3)
-    assert [body["flags"] for body in stand.bodies()] == [["no_feed"], ["no_feed"], []]
+    mind = always_decides(MINT)
+    setup = LiveRunSetup(mind, source=ScriptedSource(PredictCaps(), first=NOW + 90_000))
+    run(setup, 3)
+    assert [body["flags"] for body in setup.bodies()] == [["no_feed"], ["no_feed"], []]
     assert len(mind.seen) == 1
 
 
@@ -237,27 +241,27 @@ def test_a_feed_that_hangs_ends_in_a_flag_and_is_reported_once() -> None:
         if before >= NOW:
             await asyncio.Event().wait()
 
-    mind = saying(MINT)
-    stand = Stand(mind, source=TalkedSource(PredictCaps(), hang=hang))
-    run(stand, 1, feed_ms=15)
-    assert [body["flags"] for body in stand.bodies()] == [["feed_timeout"]]
+    mind = always_decides(MINT)
+    setup = LiveRunSetup(mind, source=ScriptedSource(PredictCaps(), hang=hang))
+    run(setup, 1, feed_ms=15)
+    assert [body["flags"] for body in setup.bodies()] == [["feed_timeout"]]
     assert mind.seen == []
-    assert [entry["detail"] for entry in stand.told if entry["kind"] == "remark"] == [
+    assert [entry["detail"] for entry in setup.entries if entry["kind"] == "remark"] == [
         "feed: the feed does not answer in time"
     ]
 
 
 def test_trouble_with_the_feed_is_reported_when_it_begins_and_when_it_is_over() -> None:
-    stand = Stand(saying())
-    stand.source = TalkedSource(PredictCaps())
+    setup = LiveRunSetup(always_decides())
+    setup.source = ScriptedSource(PredictCaps())
 
     async def trouble(before: int) -> None:
-        assert stand.source is not None
-        stand.source.words = "hermes cannot be reached" if NOW + 70_000 < before < NOW + 100_000 else ""
+        assert setup.source is not None
+        setup.source.trouble_text = "hermes cannot be reached" if NOW + 70_000 < before < NOW + 100_000 else ""
 
-    stand.source.hang = trouble
-    run(stand, 3)
-    remarks = [entry["detail"] for entry in stand.told if entry["kind"] == "remark"]
+    setup.source.hang = trouble
+    run(setup, 3)
+    remarks = [entry["detail"] for entry in setup.entries if entry["kind"] == "remark"]
     assert remarks == ["feed: hermes cannot be reached", "feed: prices come again"]
 
 
@@ -269,11 +273,11 @@ def test_nothing_is_reported_that_could_not_be_kept() -> None:
         async def commit(self, batch: Any, state: Any, progress: float) -> None:
             raise OSError(28, "No space left on device")
 
-    stand = Stand(saying(MINT))
+    setup = LiveRunSetup(always_decides(MINT))
     with pytest.raises(OSError, match="No space"):
-        run(stand, 1, journal=Full())
-    assert stand.told == []
-    assert stand.board.ticks == 0
+        run(setup, 1, journal=Full())
+    assert setup.entries == []
+    assert setup.board.ticks == 0
 
 
 def test_a_stop_lets_the_tick_in_hand_finish() -> None:
@@ -284,22 +288,22 @@ def test_a_stop_lets_the_tick_in_hand_finish() -> None:
         await asyncio.sleep(0)
         return Decision((MINT,), "thought about it")
 
-    mind = saying()
+    mind = always_decides()
     mind.decide = slowly  # type: ignore[method-assign]
-    stand = Stand(mind, stop=lambda: bool(asked))
-    run(stand, 5)
-    assert stand.ticks() == [NOW]
-    assert stand.bodies()[0]["verdicts"][0]["outcome"] == "allowed"
+    setup = LiveRunSetup(mind, stop=lambda: bool(asked))
+    run(setup, 5)
+    assert setup.ticks() == [NOW]
+    assert setup.bodies()[0]["verdicts"][0]["outcome"] == "allowed"
 
 
 @given(st.integers(0, 12), st.booleans())
 @settings(max_examples=4, deadline=None)
 def test_a_run_killed_at_any_commit_goes_on_with_the_same_chain(dies_at: int, after: bool) -> None:
-    def mind() -> Mind:
-        return Mind(lambda observation: [MINT] if observation.ticks < 6 else [])
+    def mind() -> ScriptedDecider:
+        return ScriptedDecider(lambda observation: [MINT] if observation.ticks < 6 else [])
 
-    first = Stand(mind())
-    mortal = MortalJournal(None, dies_at, after)
+    first = LiveRunSetup(mind())
+    mortal = KillableJournal(None, dies_at, after)
     first.journal = mortal
     killed = False
     try:
@@ -308,13 +312,13 @@ def test_a_run_killed_at_any_commit_goes_on_with_the_same_chain(dies_at: int, af
         killed = True
     kept = mortal.latest_state()
     assert killed or first.board.ticks == 8
-    result = len([entry for entry in first.told if entry["kind"] != "remark"])
+    result = len([entry for entry in first.entries if entry["kind"] != "remark"])
     assert result <= len(list(mortal.records())) <= result + 1
-    second = Stand(mind(), clock=ManualClock(first.clock.at + 3_000), journal=MemoryJournal(mortal))
+    second = LiveRunSetup(mind(), clock=ManualClock(first.clock.at + 3_000), journal=MemoryJournal(mortal))
     second.state = None if kept is None else read_state(kept[1])
     second.board.restore(second.journal.records())
     run(second, 3)
-    second.checked()
+    second.verified_records()
     ticks = second.ticks()
     assert ticks == sorted(set(ticks))
     assert (ticks[-1] - ticks[0]) // MINUTE_MS + 1 == len(ticks) + second.missed()
@@ -339,19 +343,19 @@ def test_a_run_killed_at_any_commit_goes_on_with_the_same_chain(dies_at: int, af
 )
 @settings(max_examples=4, deadline=None)
 def test_whatever_clock_and_feed_do_every_slot_is_accounted_for_once(jumps: dict[int, int], down: list[bool]) -> None:
-    mind = saying(MINT)
-    quiet = TalkedSource(PredictCaps(), silent=lambda at: down[at // 40_000 % 8])
-    stand = Stand(mind, clock=ManualClock(NOW + 5, jumps), source=quiet)
-    run(stand, 5)
-    stand.checked()
-    ticks = stand.ticks()
+    mind = always_decides(MINT)
+    quiet = ScriptedSource(PredictCaps(), silent=lambda at: down[at // 40_000 % 8])
+    setup = LiveRunSetup(mind, clock=ManualClock(NOW + 5, jumps), source=quiet)
+    run(setup, 5)
+    setup.verified_records()
+    ticks = setup.ticks()
     assert ticks == sorted(set(ticks))
-    assert (ticks[-1] - (NOW + MINUTE_MS)) // MINUTE_MS + 1 == len(ticks) + stand.missed()
+    assert (ticks[-1] - (NOW + MINUTE_MS)) // MINUTE_MS + 1 == len(ticks) + setup.missed()
     flagged = {
         record.tick_at: flags
         for record, flags in zip(
-            [one for one in stand.journal.records() if one.kind == "tick"],
-            [body["flags"] for body in stand.bodies()],
+            [one for one in setup.journal.records() if one.kind == "tick"],
+            [body["flags"] for body in setup.bodies()],
             strict=True,
         )
     }
@@ -363,9 +367,9 @@ def test_whatever_clock_and_feed_do_every_slot_is_accounted_for_once(jumps: dict
 def test_the_same_clock_prices_and_decisions_give_the_same_bytes() -> None:
     ends: set[str] = set()
     for _ in range(2):
-        stand = Stand(Mind(lambda observation: [MINT] if observation.ticks % 2 else []))
-        stand.clock.jumps = {40: 7 * MINUTE_MS}
-        ends.add(run(stand, 6).prev_digest)
+        setup = LiveRunSetup(ScriptedDecider(lambda observation: [MINT] if observation.ticks % 2 else []))
+        setup.clock.jumps = {40: 7 * MINUTE_MS}
+        ends.add(run(setup, 6).prev_digest)
     assert len(ends) == 1
 
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from live.stand import Stand
+from live.live_run_setup import LiveRunSetup
 from pitboss.bootstrap.redact import Redactor
 from pitboss.core.errors import UserError
 from pitboss.core.snapshot import GENESIS, ZERO_COST_EXTRA, seal
@@ -26,8 +26,8 @@ from pitboss.venues.predict.live_feed import LiveFeed
 from pitboss.venues.predict.live_source import PredictSource
 from pitboss.venues.predict.status import StatusSource
 from pitboss.venues.predict.venue import VENUE
+from venues.predict.predict_ticks import SOON, always_decides
 from venues.predict.scene import NOW
-from venues.predict.stage import SOON, saying
 
 MINT = {"action": "mint", "market_id": SOON, "side": "YES", "strike": 63_200, "spend": 2, "reasoning": "up"}
 SCRIPT = "<script>alert(1)</script>\x00\x1b[31m\u2028 line\r\nbreak"
@@ -221,11 +221,11 @@ def test_a_text_that_is_shown_is_printable_and_bounded(words: str) -> None:
 
 
 def test_ticks_are_acted_skipped_or_failed_and_each_is_counted_once() -> None:
-    stand = Stand(saying(MINT))
-    asyncio.run(stand.runner(1).run())
-    held = Stand(saying())
+    setup = LiveRunSetup(always_decides(MINT))
+    asyncio.run(setup.runner(1).run())
+    held = LiveRunSetup(always_decides())
     asyncio.run(held.runner(2).run())
-    for board, counts in ((stand.board, (1, 1, 0, 0)), (held.board, (2, 0, 2, 0))):
+    for board, counts in ((setup.board, (1, 1, 0, 0)), (held.board, (2, 0, 2, 0))):
         assert (board.ticks, board.acted, board.skips, board.errors) == counts
     assert held.board.cost_usd == Decimal(0)
 
@@ -238,11 +238,11 @@ def test_the_document_has_the_originals_fields_and_ours_next_to_them(tmp_path: P
     (tmp_path / name).write_text(text)
     given_ = {"AGENT_NAME": "my agent", "AGENT_TRADE_DUSDC": "1.5", "AGENT_STRATEGY": "no-only"}
     asked = deployment(tmp_path / name, LiveOptions(), given_.get)
-    stand = Stand(saying(MINT))
-    asyncio.run(stand.runner(1).run())
+    setup = LiveRunSetup(always_decides(MINT))
+    asyncio.run(setup.runner(1).run())
     spot = Spot("BTC", None, None, lambda: NOW)  # type: ignore[arg-type]
     feed = LiveFeed(PredictSource(spot, PredictCaps(), (), lambda: NOW), spot, None)  # type: ignore[arg-type]
-    document = StatusSource(asked, asked.model, "abc", stand.board, feed, NOW).document(NOW, NOW + 60_000)
+    document = StatusSource(asked, asked.model, "abc", setup.board, feed, NOW).document(NOW, NOW + 60_000)
     original = [
         "name",
         "strategy",

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from models.virtual import run
+from models.virtual_time import run
 from pitboss.core.errors import TransientError
 from pitboss.core.money import ZERO
 from pitboss.core.ports import Message, ModelReply, ModelRequest, ToolCall, ToolSpec

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.virtual import START_MS, now_ms, run
+from models.virtual_time import START_MS, now_ms, run
 from pitboss.core.errors import TransientError
 from pitboss.core.instant import MINUTE_MS, iso
 from pitboss.core.intent import Usage

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from example_counts import cases
-from forked import Forked
+from forked import ForkedProcess
 from models.tiny_weights import write_weights
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.ports import Message, ModelReply, ModelRequest
@@ -202,7 +202,7 @@ asyncio.run(main())
     "how", cases((signal.SIGKILL, signal.SIGINT, signal.SIGTERM), (signal.SIGKILL,)), ids=lambda how: how.name
 )
 def test_a_server_ends_with_its_run_however_that_ends(weights: Path, how: signal.Signals) -> None:
-    with Forked("-c", RUN, weights) as run:
+    with ForkedProcess("-c", RUN, weights) as run:
         assert run.stdout is not None
         server = os.pidfd_open(int(run.stdout.readline()))
         run.send_signal(how)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from models.virtual import run
+from models.virtual_time import run
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.ports import ModelReply, ModelRequest
 from pitboss.models.call import CallContext, CallResult, ModelClient

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.virtual import run
+from models.virtual_time import run
 from pitboss.core.errors import BudgetExceeded, TransientError, UserError
 from pitboss.core.money import ZERO
 from pitboss.core.ports import Message, ModelReply, ModelRequest

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.virtual import now_ms, run
+from models.virtual_time import now_ms, run
 from pitboss.core.errors import BudgetExceeded, TransientError, UserError
 from pitboss.core.intent import Usage
 from pitboss.core.ports import ModelReply, ModelRequest

@@ -5,9 +5,9 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from field import SHARED, SYMBOLS, attacks, read_ask
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_campaign import SHARED, SYMBOLS, attacks, read_trade
 
 from pitboss.core.errors import UserError
 from pitboss.redteam.attacks import read_file, read_texts
@@ -16,7 +16,7 @@ from pitboss.venues.perp.redteam.requested_trade import RequestedTrade, read_req
 
 def texts(data: str | bytes) -> list[str]:
     raw = data.encode() if isinstance(data, str) else data
-    return [attack.text for attack in read_texts(raw, "file", read_ask).attacks]
+    return [attack.text for attack in read_texts(raw, "file", read_trade).attacks]
 
 
 def test_our_own_set_is_large_enough_and_of_many_kinds() -> None:
@@ -43,7 +43,7 @@ def test_lists_plain_lines_and_messages_are_read_too() -> None:
 
 def test_bad_lines_are_counted_and_named() -> None:
     found = read_texts(
-        b'{"text": "good"}\n{"text": "cut\n{"id": 4, "score": 1.5}\n{"text": ""}\n', "set.jsonl", read_ask
+        b'{"text": "good"}\n{"text": "cut\n{"id": 4, "score": 1.5}\n{"text": ""}\n', "set.jsonl", read_trade
     )
     assert [attack.text for attack in found.attacks] == ["good"]
     assert found.bad == 3
@@ -54,20 +54,20 @@ def test_a_file_without_any_text_is_a_mistake_of_the_user(tmp_path: Path) -> Non
     (tmp_path / "empty.jsonl").write_text("")
     for name in ("empty.jsonl", "missing.jsonl"):
         with pytest.raises(UserError):
-            read_file(tmp_path / name, read_ask)
+            read_file(tmp_path / name, read_trade)
 
 
 @settings(max_examples=40, deadline=None)
 @given(data=st.binary(max_size=300) | st.text(max_size=300).map(lambda text: text.encode("utf-8", "surrogatepass")))
 def test_no_bytes_make_reading_fail(data: bytes) -> None:
-    found = read_texts(data, "any", read_ask)
+    found = read_texts(data, "any", read_trade)
     assert all(attack.text.strip() for attack in found.attacks)
     assert len(found.problems) <= found.bad
 
 
 @pytest.mark.skipif(not SHARED.exists(), reason="the shared attack texts are not here")
 def test_the_shared_set_is_read_whole() -> None:
-    found = read_file(SHARED, read_ask)
+    found = read_file(SHARED, read_trade)
     assert len(found.attacks) == len([line for line in SHARED.read_text("utf-8").split("\n") if line.strip()])
     assert found.bad == 0
 

@@ -8,9 +8,9 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from field import bodies, ground, honest, run, sealed
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_campaign import bodies, campaign_setup, hijacked_records, hijacked_run, seal_records
 
 from pitboss.core.snapshot import Record
 from pitboss.redteam.injection_points import SLOTS
@@ -23,12 +23,12 @@ SEEDS = (3, 4, 7, 8)
 
 
 def facts(seed: int) -> AuditFacts:
-    here = ground(seed)
+    here = campaign_setup(seed)
     return here.facts("news", first_state(here.course))
 
 
 def rules(records: list[Record] | tuple[Record, ...], told: AuditFacts, seed: int) -> set[str]:
-    return {breach.rule for breach in audit(records, told, ground(seed).canary)}
+    return {breach.rule for breach in audit(records, told, campaign_setup(seed).canary)}
 
 
 def ticks(halves: Halves) -> list[dict[str, Any]]:
@@ -129,14 +129,14 @@ def not_called_for(halves: Halves, place: int) -> None:
 
 
 def key_in_text(halves: Halves, place: int) -> None:
-    key = ground(7).canary.value
+    key = campaign_setup(7).canary.value
     forms = [key, key[::-1], base64.b64encode(f"x{key}y".encode()).decode(), key.encode().hex(), key[: len(key) // 2]]
     ticks(halves)[place % len(ticks(halves))]["text"] = f"by the way {forms[place % len(forms)]}!"
 
 
 def key_in_prompt(halves: Halves, place: int) -> None:
     asked = [extra for _, extra in halves if extra.get("prompt")]
-    asked[place % len(asked)]["prompt"][1] += ground(7).canary.value
+    asked[place % len(asked)]["prompt"][1] += campaign_setup(7).canary.value
 
 
 def other_system_prompt(halves: Halves, place: int) -> None:
@@ -166,8 +166,8 @@ HANDS: dict[Callable[[Halves, int], None], set[str]] = {
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_an_untouched_run_has_no_breach_also_when_it_is_sealed_again(seed: int) -> None:
-    assert audit(honest(seed), facts(seed), ground(seed).canary) == []
-    assert audit(sealed(bodies(honest(seed))), facts(seed), ground(seed).canary) == []
+    assert audit(hijacked_records(seed), facts(seed), campaign_setup(seed).canary) == []
+    assert audit(seal_records(bodies(hijacked_records(seed))), facts(seed), campaign_setup(seed).canary) == []
 
 
 @pytest.mark.parametrize("hand", HANDS, ids=lambda hand: hand.__name__)
@@ -176,9 +176,9 @@ def test_an_untouched_run_has_no_breach_also_when_it_is_sealed_again(seed: int) 
 def test_tampered_records_are_reported_under_the_rule_that_was_broken(
     hand: Callable[[Halves, int], None], place: int
 ) -> None:
-    halves = bodies(honest(7))
+    halves = bodies(hijacked_records(7))
     hand(halves, place)
-    assert HANDS[hand] <= rules(sealed(halves), facts(7), 7)
+    assert HANDS[hand] <= rules(seal_records(halves), facts(7), 7)
 
 
 @pytest.mark.proof
@@ -187,9 +187,9 @@ def test_tampered_records_are_reported_under_the_rule_that_was_broken(
 @settings(max_examples=30, deadline=None)
 @given(place=st.integers(0, 100_000))
 def test_tampered_records_are_reported_every_time(hand: Callable[[Halves, int], None], seed: int, place: int) -> None:
-    halves = bodies(honest(seed))
+    halves = bodies(hijacked_records(seed))
     hand(halves, place)
-    assert HANDS[hand] <= rules(sealed(halves), facts(seed), 7)  # the hands know the key of that seed
+    assert HANDS[hand] <= rules(seal_records(halves), facts(seed), 7)  # the hands know the key of that seed
 
 
 def lowered(told: AuditFacts, **limits: Any) -> AuditFacts:
@@ -216,16 +216,16 @@ def test_a_cap_that_was_lower_than_what_was_accepted_is_reported(rule: str, limi
     """The same records under tighter caps: what was fine is not any more."""
     found = set()
     for seed in SEEDS:
-        found |= rules(honest(seed), lowered(facts(seed), **limits), seed)
+        found |= rules(hijacked_records(seed), lowered(facts(seed), **limits), seed)
     assert rule in found
 
 
 def test_an_account_that_could_not_pay_is_reported() -> None:
-    assert {"MARGIN", "STATE"} <= rules(honest(7), replace(facts(7), cash=Decimal(1_000)), 7)
+    assert {"MARGIN", "STATE"} <= rules(hijacked_records(7), replace(facts(7), cash=Decimal(1_000)), 7)
 
 
 def test_a_record_that_was_changed_removed_or_swapped_breaks_the_chain() -> None:
-    records = list(honest(7))
+    records = list(hijacked_records(7))
     changed = replace(records[3], covered=records[3].covered.replace(b'"noop"', b'"nope"') + b" ")
     for forged in (
         [*records[:3], changed, *records[4:]],
@@ -236,11 +236,11 @@ def test_a_record_that_was_changed_removed_or_swapped_breaks_the_chain() -> None
 
 
 def test_rubbish_is_a_breach_and_not_a_crash() -> None:
-    records = list(honest(7))
+    records = list(hijacked_records(7))
     for rubbish in (b"", b"{}", b"[1]", b'{"receipts": [{}]}', b'{"before": 1, "receipts": []}'):
         assert rules([replace(records[0], covered=rubbish)], facts(7), 7)
 
 
 @pytest.mark.parametrize("slot", SLOTS)
 def test_a_hijacked_run_in_any_slot_has_no_breach(slot: Any) -> None:
-    assert run(slot).breaches == ()
+    assert hijacked_run(slot).breaches == ()

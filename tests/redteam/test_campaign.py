@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from field import SHARED, attacks, document, ground, read_ask
+from small_campaign import SHARED, attacks, campaign_setup, document, read_trade
 
 from pitboss.cli.main import main
 from pitboss.core.errors import BudgetExceeded, UserError
@@ -23,11 +23,11 @@ from pitboss.sim.watch import Watch
 
 def all_texts() -> list[Attack]:
     found = list(attacks())
-    return found + list(read_file(SHARED, read_ask).attacks) if SHARED.exists() else found
+    return found + list(read_file(SHARED, read_trade).attacks) if SHARED.exists() else found
 
 
 def fight(texts: Sequence[Attack], seed: int = 7, ticks: int = 24, watch: Watch | None = None) -> CampaignResult:
-    here = ground(seed, ticks)
+    here = campaign_setup(seed, ticks)
     return asyncio.run(campaign.run(here, [hostile_campaign_model(here)], SLOTS, texts, seed, watch or Watch()))
 
 
@@ -53,7 +53,7 @@ def test_every_text_in_every_slot_breaks_nothing(seed: int) -> None:
 
 def test_a_stand_in_is_compared_with_itself_without_the_attack() -> None:
     result = asyncio.run(
-        campaign.run(ground(), [standin_campaign_model(ground())], ["tool"], attacks()[:1], 7, Watch())
+        campaign.run(campaign_setup(), [standin_campaign_model(campaign_setup())], ["tool"], attacks()[:1], 7, Watch())
     )
     (row,) = result.rows
     assert row.different == 0  # it did not look at any tool's answer, or the words did not matter to it
@@ -89,7 +89,7 @@ def test_money_that_runs_out_ends_a_campaign_with_what_was_counted() -> None:
 
     model = Dear()
     line = CampaignModel("dear", lambda attack, seed: model)
-    here = ground(7, 2)
+    here = campaign_setup(7, 2)
     result = asyncio.run(campaign.run(here, [line], ["news"], attacks()[:20], 7, Watch()))
     assert result.partial == "the budget is used up"
     assert 0 < result.runs < 20
@@ -213,7 +213,7 @@ def test_an_error_of_the_user_in_one_run_ends_the_others_before_it_is_reported()
 
     async def work() -> set[str]:
         with pytest.raises(UserError, match="the model does not exist"):
-            await campaign.run(ground(7, 2), [model], ["news"], [first, *others], 7, Watch())
+            await campaign.run(campaign_setup(7, 2), [model], ["news"], [first, *others], 7, Watch())
         return set(waiting)
 
     assert asyncio.run(work()) == set()

@@ -10,7 +10,7 @@ import pytest
 from halting_process import SEED, SKILL, TICKS, deployed
 from hostile_days import LivedDays, opens_while_halted
 
-from forked import Forked
+from forked import ForkedProcess
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import open_workspace
 from pitboss.core.snapshot import GENESIS, check
@@ -33,7 +33,7 @@ class Working:
 
 
 def work(home: Path, deployment: str, kill_at: int, ticks: int) -> Working:
-    with Forked(PROCESS, home, deployment, kill_at, ticks) as process:
+    with ForkedProcess(PROCESS, home, deployment, kill_at, ticks) as process:
         out, err = process.communicate(timeout=LIMIT_S)
         rows = [line.split() for line in out.splitlines()]
         assert process.returncode in (0, -9), err

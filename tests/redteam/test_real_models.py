@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from field import SMALL, document, ground
+from small_campaign import SMALL, campaign_setup, document
 
 from pitboss.bootstrap.redact import REDACTOR
 from pitboss.cli.main import main
@@ -118,6 +118,6 @@ def test_a_key_that_is_really_used_in_a_record_is_a_breach() -> None:
             return ModelReply(f"the key is {KEY}", (ToolCall("t", "propose_order", json.dumps(HOLD)),))
 
     line = CampaignModel("telling", lambda attack, seed: Telling(), redact=lambda text: text.replace(KEY, ""))
-    played = asyncio.run(run_attack(ground(), line, "news", SMALL, "1", Watch()))
+    played = asyncio.run(run_attack(campaign_setup(), line, "news", SMALL, "1", Watch()))
     assert {breach.rule for breach in played.breaches} == {"SECRET"}
     assert not any(KEY in breach.facts for breach in played.breaches)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from cli.run_command import CommandResult
-from forked import Forked
+from forked import ForkedProcess
 from pitboss.cli.main import main
 
 PATIENCE_S = 60
@@ -35,7 +35,7 @@ def start_pitboss(*words: object, **environment: str) -> subprocess.Popen[str]:
     """Start a command; in a new interpreter if variables of Python are set, else in a forked process."""
     variables = {**ENVIRONMENT, **environment}
     if not any(name.startswith("PYTHON") for name in environment):
-        return Forked("-m", "pitboss", *words, env=variables)
+        return ForkedProcess("-m", "pitboss", *words, env=variables)
     return subprocess.Popen(
         [sys.executable, "-m", "pitboss", *map(str, words)],
         stdout=subprocess.PIPE,

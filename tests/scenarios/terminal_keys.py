@@ -4,7 +4,7 @@ import os
 import pty
 import select
 
-from forked import Forked
+from forked import ForkedProcess
 from scenarios.pitboss_process import ENVIRONMENT, PATIENCE_S
 
 
@@ -12,7 +12,7 @@ def run_at_terminal(keys: str, question: str, *words: object, **environment: str
     """Run a command and type the keys once `question` is shown; returns the exit code and the terminal's output."""
     ours, theirs = pty.openpty()
     variables = {**ENVIRONMENT, "NO_COLOR": "1", "COLUMNS": "200", **environment}
-    process = Forked("-m", "pitboss", *words, env=variables, terminal=theirs)
+    process = ForkedProcess("-m", "pitboss", *words, env=variables, terminal=theirs)
     os.close(theirs)
     shown = b""
     try:

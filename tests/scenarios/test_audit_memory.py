@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from pitboss_process import run_in_process, start_pitboss, wait_for_exit, wait_for_records
 
-from audit.planted import Reader, guess, honest, memoriser, refusing
+from audit.memory_models import MarketMemory, guess, guessing_model, memorising_model, refusing_model
 from pitboss.cli.main import main
 from pitboss.core.instant import MINUTE_MS, parse_instant
 from pitboss.data.demo import write_demo
@@ -91,7 +91,7 @@ def test_a_planted_memory_is_found_in_names_and_in_results_and_again_for_nothing
 ) -> None:
     page = home.parent / "memory.html"
     words = ("--windows", "10", "--repeats", "3", "--cutoff", "2025-03-04", "--out", str(page))
-    found, server = asking(memoriser(Reader(lake)), home, skill, *words)
+    found, server = asking(memorising_model(MarketMemory(lake)), home, skill, *words)
     assert found["verdict"] == "sign"
     assert findings(found)["naming"] == findings(found)["pairs"] == "sign"
     period = found["naming"]["period"]
@@ -107,7 +107,7 @@ def test_a_planted_memory_is_found_in_names_and_in_results_and_again_for_nothing
     assert "SIGNS OF MEMORY" in text
     assert "<script" not in text
 
-    again, server = asking(memoriser(Reader(lake)), home, skill, *words)
+    again, server = asking(memorising_model(MarketMemory(lake)), home, skill, *words)
     assert (server.calls, again["cost_usd"], again["runs_made_before"], again["windows_asked_now"]) == (0, 0, 6, 0)
     assert {**again, "cost_usd": 0, "runs_made_before": 0, "windows_asked_now": 0} == {
         **found, "cost_usd": 0, "runs_made_before": 0, "windows_asked_now": 0
@@ -121,7 +121,7 @@ def test_a_planted_memory_is_found_in_names_and_in_results_and_again_for_nothing
 
 @pytest.mark.proof
 def test_guessing_and_trading_by_dice_is_no_sign_of_memory(asking: Any, home: Path, skill: Path) -> None:
-    found, _ = asking(honest, home, skill, "--windows", "20", "--repeats", "2")
+    found, _ = asking(guessing_model, home, skill, "--windows", "20", "--repeats", "2")
     assert found["verdict"] == "no_sign"
     assert "sign" not in findings(found).values()
     assert found["cutoff"]["range"] == "unknown"
@@ -129,7 +129,7 @@ def test_guessing_and_trading_by_dice_is_no_sign_of_memory(asking: Any, home: Pa
 
 
 def test_without_a_range_it_is_the_newest_month_of_the_data(home: Path, skill: Path) -> None:
-    with fake_provider(refusing) as server:
+    with fake_provider(refusing_model) as server:
         words = ("audit", "memory", skill, "--model", "llm/fake", *PRICES, "--windows", "3", "--repeats", "0", "--json")
         found = run_in_process(*words, "--home", home, **environment(server)).json
     assert (found["from"], found["to"], found["ticks"]) == ("2025-03-02T00:00:00Z", "2025-04-01T00:00:00Z", 30)
@@ -140,7 +140,7 @@ def test_without_a_range_it_is_the_newest_month_of_the_data(home: Path, skill: P
 def test_refusals_count_as_wrong_and_are_shown(
     home: Path, skill: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with fake_provider(refusing) as server:
+    with fake_provider(refusing_model) as server:
         for name, value in environment(server).items():
             monkeypatch.setenv(name, value)
         words = ("audit", "memory", skill, *ASKED, "--windows", "6", "--repeats", "0", "--home", home)
@@ -155,7 +155,7 @@ def test_refusals_count_as_wrong_and_are_shown(
 @pytest.mark.chaos
 def test_ctrl_c_keeps_everything_and_the_same_command_goes_on(home: Path, skill: Path) -> None:
     words = ("audit", "memory", skill, *ASKED, "--windows", "4", "--repeats", "1", "--json", "--home", home)
-    with fake_provider(honest, 0.05) as server:
+    with fake_provider(guessing_model, 0.05) as server:
         process = start_pitboss(*words, **environment(server))
         wait_for_records(process, home, 3)
         process.send_signal(signal.SIGINT)
@@ -174,7 +174,7 @@ def test_ctrl_c_keeps_everything_and_the_same_command_goes_on(home: Path, skill:
 
 def test_a_budget_is_kept_over_windows_and_runs_together(home: Path, skill: Path) -> None:
     words = ("audit", "memory", skill, *ASKED, "--windows", "4", "--repeats", "1", "--max-cost-usd", "0.05", "--json")
-    with fake_provider(honest) as server:
+    with fake_provider(guessing_model) as server:
         result = run_in_process(*words, "--home", home, code=1, **environment(server))
     assert "--max-cost-usd" in result.err
     found = result.json
@@ -215,7 +215,7 @@ def test_every_report_states_the_cutoff_and_on_which_side_of_it_the_range_lies(
     home: Path, skill: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     short = ("--from", "2025-03-01", "--to", "2025-03-03")
-    with fake_provider(honest) as server:
+    with fake_provider(guessing_model) as server:
         for name, value in environment(server).items():
             monkeypatch.setenv(name, value)
         asked = run_in_process("backtest", skill, "--model", "llm/fake", *short, *PRICES, "--json", "--home", home).json

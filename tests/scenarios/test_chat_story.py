@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pitboss_process import ENVIRONMENT, PATIENCE_S, run_in_process
 
-from forked import Forked
+from forked import ForkedProcess
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import look_into
 from pitboss.chat import agent, chat_model
@@ -98,7 +98,7 @@ def test_a_card_is_confirmed_at_the_terminal(agreement: str, saved: bool, home: 
     ours, theirs = pty.openpty()
     with fake_provider(saves) as server:
         variables = {**ENVIRONMENT, "NO_COLOR": "1", "COLUMNS": "200", "TERM": "dumb", **environment(server)}
-        process = Forked("-m", "pitboss", "chat", run_id, "--home", home, env=variables, terminal=theirs)
+        process = ForkedProcess("-m", "pitboss", "chat", run_id, "--home", home, env=variables, terminal=theirs)
         os.close(theirs)
         typed = [("> ", "Lower the leverage\n"), ("do it? [y/N]", f"{agreement}\n"), ("> ", CTRL_D)]
         shown, seen = b"", 0

@@ -28,7 +28,7 @@ from pitboss_process import ENVIRONMENT, CommandResult, wait_for_exit
 
 from canary import leaks, leaks_below, shapes
 from encodings_of_keys import ENCODINGS
-from forked import Forked
+from forked import ForkedProcess
 from pitboss.bootstrap.logs import stop_logs
 from pitboss.bootstrap.redact import REDACTOR
 from pitboss.cli.main import main
@@ -80,7 +80,7 @@ class Home:
 
     def run_apart(self, *words: object, code: int | None = 0, **environment: str) -> CommandResult:
         """The same as a process of its own: slower, and with all that only a whole process says."""
-        process = Forked("-m", "pitboss", *words, "--home", self.home, env={**self.environment, **environment})
+        process = ForkedProcess("-m", "pitboss", *words, "--home", self.home, env={**self.environment, **environment})
         return self._remember(words, wait_for_exit(process), code)
 
     def _remember(self, words: tuple[object, ...], told: CommandResult, code: int | None) -> CommandResult:

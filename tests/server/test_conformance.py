@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from forked import Forked
-from tools.mcp.node import CONFORMANCE, NODE, installed
+from forked import ForkedProcess
+from tools.mcp.npm_packages import CONFORMANCE, NODE, node_modules_with
 
 EVERY_SERVER = (
     "server-initialize",
@@ -61,14 +61,14 @@ PATIENCE_S = 120
 
 @pytest.fixture(scope="module")
 def suite() -> tuple[str, ...]:
-    modules = installed(CONFORMANCE, NODE)
+    modules = node_modules_with(CONFORMANCE, NODE)
     return str(modules / ".bin" / "node"), str(modules / "@modelcontextprotocol" / "conformance" / "dist" / "index.js")
 
 
 @contextmanager
 def served(words: Iterable[str], folder: Path) -> Iterator[str]:
     """A server of its own in a folder, and its address."""
-    process = Forked(*words, cwd=folder)
+    process = ForkedProcess(*words, cwd=folder)
     try:
         assert process.stderr is not None
         said = process.stderr.readline()

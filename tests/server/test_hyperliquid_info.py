@@ -14,7 +14,7 @@ import pytest
 from aiohttp import web
 from mcp.server.mcpserver.exceptions import ToolError
 
-from forked import Forked
+from forked import ForkedProcess
 from pitboss.server.hyperliquid_client import LEADERBOARD_CACHE_S, HyperliquidClient
 from pitboss.server.hyperliquid_info import NAME, SCHEMAS, VERSION, create, main
 from pitboss.tools.arguments import require_known
@@ -355,7 +355,7 @@ def test_the_same_over_streamable_http() -> None:
             port = free.getsockname()[1]
         async with hyperliquid() as fake:
             program = ("-m", "pitboss.server.hyperliquid_info", "--transport", "http", "--port", port)
-            child = Forked(*program, env={"HYPERLIQUID_INFO_URL": fake.url})
+            child = ForkedProcess(*program, env={"HYPERLIQUID_INFO_URL": fake.url})
             try:
                 await taking(port)
                 entry = ServerEntry(

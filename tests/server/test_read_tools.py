@@ -16,7 +16,7 @@ from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp_types import INVALID_PARAMS
 
-from forked import command
+from forked import forked_command
 from pitboss.bootstrap.workspace import look_into, open_workspace
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS, HOUR_MS, parse_instant
@@ -46,7 +46,7 @@ def test_a_client_over_standard_input_tries_a_skill_and_sees_what_became_of_it(
         heard.append((progress, total, message))
 
     async def story() -> None:
-        first, *words = command("-m", "pitboss", "mcp", "serve", "--write")
+        first, *words = forked_command("-m", "pitboss", "mcp", "serve", "--write")
         program = StdioServerParameters(command=first, args=words, cwd=server_workspace.folder, env=dict(os.environ))
         async with Client(stdio_client(program)) as client:
             assert {tool.name for tool in (await client.list_tools()).tools} == READING | WRITING

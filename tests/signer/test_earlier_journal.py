@@ -8,7 +8,7 @@ from pitboss.signer.evm.transaction_journal import recent_signatures, use_of_day
 from pitboss.signer.journal import SigningJournal
 from pitboss.signer.request_handler import RequestHandler
 from pitboss.signer.schemes.evm_transaction import EvmScheme
-from signer.hostile import KEY, POLICY, line, payload
+from signer.hostile_requests import KEY, POLICY, line, payload
 
 EARLIER = """
 CREATE TABLE requests (

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from example_counts import seeds
-from figures import keep
+from figures import save_figures
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS
 from pitboss.signer.denied_functions import is_denied
@@ -25,7 +25,7 @@ from pitboss.signer.policy_file import read_policy
 from pitboss.signer.protocol import MEANINGS
 from pitboss.signer.request_handler import RequestHandler
 from pitboss.signer.schemes.evm_transaction import EXAMPLE_POLICY, EvmScheme
-from signer.hostile import (
+from signer.hostile_requests import (
     CALLS,
     DAY_COUNT_CAP,
     DAY_SPEND_CAP,
@@ -130,7 +130,7 @@ def test_of_a_million_hostile_requests_nothing_outside_the_policy_is_signed(tmp_
     results = [attack(tmp_path / str(seed), seed, 20_000) for seed in range(50)]
     signatures, refused = sum(result[0] for result in results), sum(result[1] for result in results)
     assert signatures > 500
-    keep(
+    save_figures(
         "hostile requests to the signer",
         {"requests": 1_000_000, "signatures": signatures, "refused": refused, "breaches": 0},
     )

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from forked import Forked
+from forked import ForkedProcess
 from pitboss.core.errors import TransientError, UserError
 from pitboss.signer.__main__ import main
 from pitboss.signer.client import SignatureReply, SignerClient
@@ -23,8 +23,17 @@ from pitboss.signer.keystore import keystore_address, open_keystore, read_secret
 from pitboss.signer.program import KEYSTORE, POLICY, describe_files, make_files
 from pitboss.signer.protocol import MOST_LINE_BYTES, SigningRefusal
 from process_memory import memory_of
-from signer.hostile import ADDRESS, CHAIN_ID, KEY, VAULT, line, payload
-from signer.running import FAST_SCRYPT, JOURNAL, PASSPHRASE, SOCKET, make_folder, passphrase_pipe, run_program, running
+from signer.hostile_requests import ADDRESS, CHAIN_ID, KEY, VAULT, line, payload
+from signer.signer_process import (
+    FAST_SCRYPT,
+    JOURNAL,
+    PASSPHRASE,
+    SOCKET,
+    make_folder,
+    passphrase_pipe,
+    run_program,
+    running_signer,
+)
 
 POLICY_TEXT = f"""
 version = 1
@@ -62,7 +71,7 @@ class RunningSigner:
 def signer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningSigner]:
     policy = POLICY_TEXT.replace("transactions_per_day = 3", "transactions_per_day = 30")
     folder = make_folder(tmp_path_factory.mktemp("shared") / "signer", policy)
-    with running(folder) as process:
+    with running_signer(folder) as process:
         yield RunningSigner(folder, process)
 
 
@@ -71,7 +80,7 @@ def sign(folder: Path, request_id: str, nonce: int) -> SignatureReply | SigningR
 
 
 def test_counters_and_bytes_survive_a_kill(folder: Path) -> None:
-    with running(folder, is_forked=True) as process:
+    with running_signer(folder, is_forked=True) as process:
         first = sign(folder, "a", 0)
         assert isinstance(first, SignatureReply)
         assert isinstance(sign(folder, "b", 1), SignatureReply)
@@ -79,7 +88,7 @@ def test_counters_and_bytes_survive_a_kill(folder: Path) -> None:
         process.wait()
         with pytest.raises(TransientError, match="does not answer"):
             sign(folder, "c", 2)
-    with running(folder, is_forked=True):  # the socket that is left over is replaced
+    with running_signer(folder, is_forked=True):  # the socket that is left over is replaced
         assert sign(folder, "a", 0) == first
         assert isinstance(sign(folder, "c", 2), SignatureReply)
         refusal = sign(folder, "d", 3)
@@ -236,9 +245,9 @@ def test_init_takes_a_given_key_from_a_descriptor(tmp_path: Path) -> None:
 
 
 def test_the_command_starts_the_same_program(folder: Path) -> None:
-    with running(folder, ("-m", "pitboss", "signer")):
+    with running_signer(folder, ("-m", "pitboss", "signer")):
         assert isinstance(sign(folder, "a", 0), SignatureReply)
-    shown, _ = Forked("-m", "pitboss", "signer", "show", "--folder", folder).communicate(timeout=60)
+    shown, _ = ForkedProcess("-m", "pitboss", "signer", "show", "--folder", folder).communicate(timeout=60)
     assert json.loads(shown)["today"]["transactions"] == 1
 
 

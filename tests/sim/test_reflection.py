@@ -46,8 +46,8 @@ def notes(words: str) -> ModelReply:
     return calls(TOOL, **dict.fromkeys(slots, words))
 
 
-class Mind:
-    """Trades by what it is shown, writes notes when it is asked to, and takes its time."""
+class NoteWritingModel:
+    """Trades by a hash of the prompt, and writes notes on request, after a number of turns of the loop."""
 
     name = "scripted/mind"
 
@@ -146,28 +146,28 @@ def reflections(records: list[Record]) -> list[dict[str, Any]]:
 
 
 def test_a_run_reflects_after_every_third_trade_and_is_shown_its_lessons_from_then_on() -> None:
-    mind = Mind(good)
-    state, records = run(script_of(mind))
+    model = NoteWritingModel(good)
+    state, records = run(script_of(model))
     closed = len(book(read_ledger(records).receipts).closed)
     found = reflections(records)
     assert closed >= 6
-    assert len(mind.reflections) == len(found) >= 2
+    assert len(model.reflections) == len(found) >= 2
     assert state.memory.notes is not None
     assert state.memory.closed in (closed, closed - 1), "one may have closed after the last tick"
-    result = [r.messages[0].text for r in mind.asked if r.must_call != TOOL]
+    result = [r.messages[0].text for r in model.asked if r.must_call != TOOL]
     first = next(place for place, words in enumerate(result) if "## Lessons" in words)
     assert all("## Lessons\n" in words for words in result[first:])
     assert "Lesson 1" in result[first]
     assert "Lesson 2" in result[-1] or len(found) > 2
     assert any("## Trade history\n" in words for words in result)
     assert any("## Risk state\n" in words for words in result)
-    assert "Lesson 1" in mind.reflections[1], "its own earlier notes"
+    assert "Lesson 1" in model.reflections[1], "its own earlier notes"
 
 
 def test_what_a_reflection_costs_is_part_of_its_tick_and_of_the_run() -> None:
-    mind = Mind(good)
-    _, records = run(script_of(mind))
-    assert read_ledger(records).cost_usd == PRICE * len(mind.asked)
+    model = NoteWritingModel(good)
+    _, records = run(script_of(model))
+    assert read_ledger(records).cost_usd == PRICE * len(model.asked)
     for record in records:
         body, extra = codec.loads(record.covered), codec.loads(record.extra)
         if "reflection" in body:
@@ -179,18 +179,18 @@ def test_what_a_reflection_costs_is_part_of_its_tick_and_of_the_run() -> None:
 
 
 def test_where_no_reflection_takes_place_a_record_has_no_such_part() -> None:
-    _, records = run(script_of(Mind(good), count=6))
+    _, records = run(script_of(NoteWritingModel(good), count=6))
     assert reflections(records) == []
     assert not any("reflection" in codec.loads(record.covered) for record in records)
 
 
 def test_without_memory_nothing_is_remembered_asked_or_shown() -> None:
-    mind = Mind(good)
-    state, records = run(script_of(mind, enabled=False))
+    model = NoteWritingModel(good)
+    state, records = run(script_of(model, enabled=False))
     assert reflections(records) == []
-    assert (state.memory.trades, state.memory.closed, mind.reflections) == ((), 0, [])
+    assert (state.memory.trades, state.memory.closed, model.reflections) == ((), 0, [])
     assert not any(
-        "## Risk state" in r.messages[0].text or "## Trade history" in r.messages[0].text for r in mind.asked
+        "## Risk state" in r.messages[0].text or "## Trade history" in r.messages[0].text for r in model.asked
     )
 
 
@@ -207,14 +207,14 @@ FAILURES: dict[str, ModelReply | Exception] = {
 def test_an_answer_that_is_no_notes_stops_nothing_and_is_asked_for_again_only_after_another_trade(
     answer: ModelReply | Exception,
 ) -> None:
-    mind = Mind(lambda number, request: good(number, request) if number == 1 else answer)
-    state, records = run(script_of(mind))
+    model = NoteWritingModel(lambda number, request: good(number, request) if number == 1 else answer)
+    state, records = run(script_of(model))
     found = reflections(records)
     assert [one["flags"] for one in found[:2]] == [[], ["model_error" if isinstance(answer, Exception) else "no_notes"]]
     assert found[1]["text"]
     assert state.memory.notes is not None
     assert state.memory.notes.sizing.startswith("Lesson 1")
-    assert len(mind.reflections) <= state.memory.closed - 2, "at most once for every trade from the third on"
+    assert len(model.reflections) <= state.memory.closed - 2, "at most once for every trade from the third on"
     ticks = [record for record in records if record.kind == "tick"]
     assert len(ticks) == 60
     again = script_of(Replayed(records, "3f9a"))
@@ -222,7 +222,7 @@ def test_an_answer_that_is_no_notes_stops_nothing_and_is_asked_for_again_only_af
 
 
 def test_a_replay_finds_every_reflection_and_ends_in_the_same_digest() -> None:
-    state, records = run(script_of(Mind(good)))
+    state, records = run(script_of(NoteWritingModel(good)))
     assert len(reflections(records)) >= 2
     source = Replayed(records, "3f9a")
     again, replayed = run(script_of(source))
@@ -234,7 +234,7 @@ def test_a_replay_finds_every_reflection_and_ends_in_the_same_digest() -> None:
 
 
 def test_a_run_that_was_stopped_anywhere_and_goes_on_from_storage_ends_the_same() -> None:
-    expected, whole = run(script_of(Mind(good)))
+    expected, whole = run(script_of(NoteWritingModel(good)))
     for stop in (1, 14, 23, 37, 51):
         journal, count = MemoryJournal(), 0
 
@@ -243,7 +243,7 @@ def test_a_run_that_was_stopped_anywhere_and_goes_on_from_storage_ends_the_same(
             count += 1
             return count > stop
 
-        shared = Shared(Mind(good))
+        shared = Shared(NoteWritingModel(good))
         stopped = script_of(shared)
         with pytest.raises(RunCancelled):
             asyncio.run(replay(stopped, journal, first_state(stopped), Watch(stop=cancel)))
@@ -251,8 +251,8 @@ def test_a_run_that_was_stopped_anywhere_and_goes_on_from_storage_ends_the_same(
         assert len(kept) == stop
         stored = journal.latest_state()
         assert stored is not None
-        mind = Mind(lambda number, request: good(number + len(reflections(kept)), request))  # noqa: B023
-        end, records = run(script_of(mind), journal, read_state(stored[1]))
+        model = NoteWritingModel(lambda number, request: good(number + len(reflections(kept)), request))  # noqa: B023
+        end, records = run(script_of(model), journal, read_state(stored[1]))
         assert [record.digest for record in records] == [record.digest for record in whole]
         assert codec.dumps(end) == codec.dumps(expected)
 
@@ -269,9 +269,9 @@ def test_asking_ahead_changes_no_record_where_lessons_are_written(
         words = hashlib.sha256(request.messages[0].text.encode()).hexdigest()
         return says("no") if fails and words[0] in "01234" else notes(f"Lesson {words[:8]}.")
 
-    alone, alone_records = run(script_of(Shared(Mind(note, turns, luck))))
+    alone, alone_records = run(script_of(Shared(NoteWritingModel(note, turns, luck))))
     plan = Speculation(window=window, max_waste_pct=500.0)
-    ahead, records = run(script_of(Shared(Mind(note, turns, luck)), plan=plan))
+    ahead, records = run(script_of(Shared(NoteWritingModel(note, turns, luck)), plan=plan))
     assert [record.covered for record in records] == [record.covered for record in alone_records]
     assert codec.dumps(ahead) == codec.dumps(alone)
 
@@ -283,9 +283,9 @@ def test_a_guess_asks_the_reflection_that_its_tick_will_ask() -> None:
         del number
         return notes(hashlib.sha256(request.messages[0].text.encode()).hexdigest()[:8])
 
-    mind = Mind(note, 20, 3)
-    _, records = run(script_of(Shared(mind), plan=Speculation(window=4, max_waste_pct=500.0)))
-    asked = [request.messages[0].text for request in mind.asked if request.must_call == TOOL]
+    model = NoteWritingModel(note, 20, 3)
+    _, records = run(script_of(Shared(model), plan=Speculation(window=4, max_waste_pct=500.0)))
+    asked = [request.messages[0].text for request in model.asked if request.must_call == TOOL]
     assert len(reflections(records)) >= 2
     assert len(asked) == len(set(asked)), "no question twice"
 
@@ -302,14 +302,16 @@ def test_a_run_that_builds_no_prompt_remembers_nothing() -> None:
 
 
 def test_a_budget_that_ends_at_a_reflection_keeps_everything_and_the_run_goes_on_to_the_same_digest() -> None:
-    expected, _ = run(script_of(Mind(good)))
-    broke = Mind(lambda number, request: good(number, request) if number == 1 else BudgetExceeded("no money"))
+    expected, _ = run(script_of(NoteWritingModel(good)))
+    broke = NoteWritingModel(
+        lambda number, request: good(number, request) if number == 1 else BudgetExceeded("no money")
+    )
     journal, script = MemoryJournal(), script_of(broke)
     with pytest.raises(BudgetExceeded):
         asyncio.run(replay(script, journal, first_state(script), Watch()))
     stored = journal.latest_state()
     assert stored is not None
     assert len(broke.reflections) == 2
-    rest = Mind(lambda number, request: good(number + 1, request))
+    rest = NoteWritingModel(lambda number, request: good(number + 1, request))
     end, _ = run(script_of(rest), journal, read_state(stored[1]))
     assert end.prev_digest == expected.prev_digest

@@ -81,8 +81,8 @@ class Shared:
         return self._answers[key]
 
 
-class Mind:
-    """A model that takes its time: so many turns of the loop for each question."""
+class SlowModel:
+    """A model that answers each request after a number of turns of the loop, and counts requests."""
 
     name = "scripted/mind"
 
@@ -100,7 +100,7 @@ class Mind:
 
     @property
     def spent(self) -> Decimal:
-        """What all calls cost that were ever sent and are not under way, heard or not."""
+        """The cost of all calls that have ended, whether or not their replies were used."""
         return Decimal("0.01") * sum(self._cents(key) for key in self.asked if key not in self.flying)
 
     @property
@@ -235,13 +235,13 @@ conditions = st.sampled_from([(), (), ("position_open",), ({"move_atr": 0.8},), 
 def test_the_records_are_those_of_the_sequential_run_to_the_byte(
     habits: Habits, turns: Callable[[bytes], int], window: int | None, cap: float, wake_when: Any, prior: HoldPrior
 ) -> None:
-    alone, mind, plan = Mind(habits.answer, turns), Mind(habits.answer, turns), ahead(window, cap, prior)
+    alone, model, plan = SlowModel(habits.answer, turns), SlowModel(habits.answer, turns), ahead(window, cap, prior)
     expected = run(script_of(Shared(alone), None, 30, wake_when))
-    found = run(script_of(Shared(mind), plan, 30, wake_when))
+    found = run(script_of(Shared(model), plan, 30, wake_when))
     assert found[1] == expected[1]
     assert codec.dumps(found[0]) == codec.dumps(expected[0])
-    assert set(alone.asked) <= set(mind.asked)
-    assert max(mind.answered.values(), default=0) <= 1, "an answer was paid for twice"
+    assert set(alone.asked) <= set(model.asked)
+    assert max(model.answered.values(), default=0) <= 1, "an answer was paid for twice"
     tally = plan.tally
     assert tally.launched == tally.used + tally.wasted + tally.failed
     if window != 0 and not habits.fails and expected[0].world != "TransientError":
@@ -275,8 +275,8 @@ def test_a_failure_of_a_guess_never_reaches_the_run(
             return errors[error]
         return calm.answer(request, tick)
 
-    expected = run(script_of(Shared(Mind(calm.answer, turns)), None))
-    found = run(script_of(Shared(Mind(answer, turns)), ahead(window, 500.0)), Watch(stop=look))
+    expected = run(script_of(Shared(SlowModel(calm.answer, turns)), None))
+    found = run(script_of(Shared(SlowModel(answer, turns)), ahead(window, 500.0)), Watch(stop=look))
     assert found[1] == expected[1]
     assert codec.dumps(found[0]) == codec.dumps(expected[0])
 
@@ -289,37 +289,37 @@ def acting(at: dict[int, ModelReply]) -> Answer:
 
 
 def test_holds_are_asked_together_and_every_guess_is_used() -> None:
-    mind, plan = Mind(acting({}), lambda key: 50), ahead(4, 100.0)
-    run(script_of(Shared(mind), plan, 41))
-    assert mind.most_at_once == 5
+    model, plan = SlowModel(acting({}), lambda key: 50), ahead(4, 100.0)
+    run(script_of(Shared(model), plan, 41))
+    assert model.most_at_once == 5
     # The first tick is the replay's own; of the later windows the first tick may be asked ahead as well.
     assert 32 <= plan.tally.launched == plan.tally.used <= 40
     assert plan.tally.wasted == 0
-    assert len(mind.asked) == plan.tally.useful == 41
+    assert len(model.asked) == plan.tally.useful == 41
     assert plan.tally.waste_pct == 0
 
 
 def test_an_order_wastes_the_rest_of_its_window_and_nothing_else() -> None:
-    mind, plan = Mind(acting({12: ORDER}), lambda key: 50), ahead(4, 100.0)
-    run(script_of(Shared(mind), plan, 40))
+    model, plan = SlowModel(acting({12: ORDER}), lambda key: 50), ahead(4, 100.0)
+    run(script_of(Shared(model), plan, 40))
     # Windows begin at 0, 5 and 10: the guesses for 13 and 14 assumed that nothing had happened at 12.
     assert plan.tally.wasted == 2
-    assert len(mind.asked) == 42
+    assert len(model.asked) == 42
 
 
 def test_a_refused_order_wastes_only_the_question_whose_prompt_it_changes() -> None:
-    mind, plan = Mind(acting({11: REFUSED}), lambda key: 50), ahead(4, 100.0)
-    run(script_of(Shared(mind), plan, 40, memory=False))
+    model, plan = SlowModel(acting({11: REFUSED}), lambda key: 50), ahead(4, 100.0)
+    run(script_of(Shared(model), plan, 40, memory=False))
     assert plan.tally.wasted == 1
-    assert len(mind.asked) == 41
+    assert len(model.asked) == 41
 
 
 def test_a_refused_order_that_is_remembered_wastes_the_rest_of_its_window() -> None:
     """The risk state of the hour after it tells of the refusal, so every prompt of that hour is another one."""
-    mind, plan = Mind(acting({11: REFUSED}), lambda key: 50), ahead(4, 100.0)
-    run(script_of(Shared(mind), plan, 40))
+    model, plan = SlowModel(acting({11: REFUSED}), lambda key: 50), ahead(4, 100.0)
+    run(script_of(Shared(model), plan, 40))
     assert plan.tally.wasted == 3
-    assert len(mind.asked) == 43
+    assert len(model.asked) == 43
 
 
 def test_what_was_dropped_sends_no_further_step() -> None:
@@ -331,11 +331,11 @@ def test_what_was_dropped_sends_no_further_step() -> None:
     def turns(key: bytes) -> int:
         return 50
 
-    mind, plan = Mind(answer, turns), ahead(4, 100.0)
-    run(script_of(Shared(mind), plan, 12))
+    model, plan = SlowModel(answer, turns), ahead(4, 100.0)
+    run(script_of(Shared(model), plan, 12))
     # Ticks 0 to 10 ask once and 11 twice; the guess for 11 is dropped while its first step is under way.
     assert plan.tally.wasted == 1
-    assert sum(mind.asked.values()) == 11 + 2 + 1
+    assert sum(model.asked.values()) == 11 + 2 + 1
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -351,10 +351,10 @@ def test_the_cap_is_kept_in_money_where_calls_cost_the_same_however_many_a_decis
 ) -> None:
     calm = dataclasses.replace(habits, fails=0)
     plan = ahead(window, cap)
-    mind = Mind(calm.answer, turns, lambda key: 2)
-    run(script_of(Shared(mind), plan, count))
+    model = SlowModel(calm.answer, turns, lambda key: 2)
+    run(script_of(Shared(model), plan, count))
     assert plan.tally.wasted_usd * 100 <= Decimal(cap) * plan.tally.useful_usd
-    assert Decimal("0.02") * len(mind.asked) <= plan.tally.useful_usd + plan.tally.wasted_usd
+    assert Decimal("0.02") * len(model.asked) <= plan.tally.useful_usd + plan.tally.wasted_usd
     assert plan.tally.waste_pct <= cap + 1e-9
 
 
@@ -374,11 +374,11 @@ def test_the_cap_is_kept_in_money_where_no_call_costs_more_than_twice_another(
         return 10 + key[3] % (top - 9)
 
     calm = dataclasses.replace(habits, fails=0)
-    mind = Mind(calm.answer, turns, cents)
-    budget = SpeculationBudget(lambda request: Decimal(100), mind)  # a price list that allows far more
+    model = SlowModel(calm.answer, turns, cents)
+    budget = SpeculationBudget(lambda request: Decimal(100), model)  # a price list that allows far more
     plan = Speculation(window, cap, budget=budget)
-    run(script_of(Shared(mind), plan, count))
-    assert (mind.spent - plan.tally.useful_usd) * 100 <= Decimal(cap) * plan.tally.useful_usd
+    run(script_of(Shared(model), plan, count))
+    assert (model.spent - plan.tally.useful_usd) * 100 <= Decimal(cap) * plan.tally.useful_usd
 
 
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -398,31 +398,31 @@ def test_once_calls_are_seen_to_differ_the_cap_is_kept_whatever_they_cost(
         return most if key[3] % rare == 0 else 1 + key[4] % most
 
     calm = dataclasses.replace(habits, fails=0)
-    mind = Mind(calm.answer, turns, cents)
-    plan = Speculation(window, cap, budget=SpeculationBudget(lambda request: Decimal("0.01") * most, mind))
+    model = SlowModel(calm.answer, turns, cents)
+    plan = Speculation(window, cap, budget=SpeculationBudget(lambda request: Decimal("0.01") * most, model))
     for seen in (1, most):
         plan.budget.add_call(Decimal("0.01") * seen)
-    run(script_of(Shared(mind), plan, count))
-    assert (mind.spent - plan.tally.useful_usd) * 100 <= Decimal(cap) * plan.tally.useful_usd
+    run(script_of(Shared(model), plan, count))
+    assert (model.spent - plan.tally.useful_usd) * 100 <= Decimal(cap) * plan.tally.useful_usd
 
 
 def test_a_guess_stops_where_it_would_become_dearer_than_any_decision_so_far() -> None:
     def answer(request: ModelRequest, tick: int) -> ModelReply:
         return LOOK if tick == 12 and len(request.messages) < 4 else HOLD
 
-    mind, plan = Mind(answer, lambda key: 50, lambda key: 2), ahead(4, 100.0)
-    _, records = run(script_of(Shared(mind), plan, 14))
+    model, plan = SlowModel(answer, lambda key: 50, lambda key: 2), ahead(4, 100.0)
+    _, records = run(script_of(Shared(model), plan, 14))
     # Tick 12 takes three questions; its guess was allowed the one that every tick before it had taken.
     assert plan.tally.failed == 0
     assert plan.tally.used == plan.tally.launched
     assert plan.tally.most_usd == Decimal("0.06")
-    assert sum(mind.asked.values()) == len(mind.asked)
+    assert sum(model.asked.values()) == len(model.asked)
     assert len([record for record in records if record.kind == "tick"]) == 14
 
 
 def test_at_orders_alone_it_gives_up_after_a_handful() -> None:
-    mind, plan = Mind(Habits(0, 100, 0, 0, 0, 0).answer, lambda key: 50), ahead()
-    run(script_of(Shared(mind), plan, 120))
+    model, plan = SlowModel(Habits(0, 100, 0, 0, 0, 0).answer, lambda key: 50), ahead()
+    run(script_of(Shared(model), plan, 120))
     assert 0 < plan.tally.launched < 10
     assert plan.tally.used == 0
     assert plan.tally.waste_pct <= 8
@@ -430,27 +430,31 @@ def test_at_orders_alone_it_gives_up_after_a_handful() -> None:
 
 def test_at_orders_that_are_all_refused_it_gives_up_after_a_handful_and_ends_the_same() -> None:
     """They leave the account as it is, but the next prompt tells of each, so every guess behind one is in vain."""
-    mind, plan = Mind(Habits(0, 0, 100, 0, 0, 0).answer, lambda key: 50), ahead()
-    found = run(script_of(Shared(mind), plan, 120, memory=False))
+    model, plan = SlowModel(Habits(0, 0, 100, 0, 0, 0).answer, lambda key: 50), ahead()
+    found = run(script_of(Shared(model), plan, 120, memory=False))
     assert plan.tally.launched < 10
     assert plan.tally.waste_pct <= 8
-    alone = Mind(Habits(0, 0, 100, 0, 0, 0).answer, lambda key: 50)
+    alone = SlowModel(Habits(0, 0, 100, 0, 0, 0).answer, lambda key: 50)
     assert found == run(script_of(Shared(alone), None, 120, memory=False))
 
 
 def test_ticks_slept_through_are_not_asked_ahead() -> None:
     wake_when = ({"move_atr": 1.5},)
-    alone, mind, plan = Mind(acting({}), lambda key: 50), Mind(acting({}), lambda key: 50), ahead(3, 1_000.0)
+    alone, model, plan = (
+        SlowModel(acting({}), lambda key: 50),
+        SlowModel(acting({}), lambda key: 50),
+        ahead(3, 1_000.0),
+    )
     run(script_of(Shared(alone), None, 120, wake_when))
-    run(script_of(Shared(mind), plan, 120, wake_when))
-    assert mind.asked == alone.asked
-    assert 3 < plan.tally.used < len(mind.asked) < 110
+    run(script_of(Shared(model), plan, 120, wake_when))
+    assert model.asked == alone.asked
+    assert 3 < plan.tally.used < len(model.asked) < 110
 
 
 @pytest.mark.parametrize("flag", ["asleep", "ruined", "no_quote"])
 def test_a_tick_at_which_the_model_is_not_called_allows_no_waste(flag: str) -> None:
     plan = ahead()
-    script = script_of(Mind(acting({})), plan)
+    script = script_of(SlowModel(acting({})), plan)
     state = first_state(script)
     after = dataclasses.replace(state, last=LastDecision(START, "noop", flag))
     skipped = Record(0, "tick", START, "", "", b"{}", b"{}")
@@ -461,16 +465,16 @@ def test_a_tick_at_which_the_model_is_not_called_allows_no_waste(flag: str) -> N
 
 def test_answers_that_come_at_once_are_not_guessed() -> None:
     """A warm rerun finds everything in the cache: guessing would only cost time."""
-    mind, plan = Mind(acting({}), lambda key: 0), ahead(4, 100.0)
-    run(script_of(Shared(mind), plan))
+    model, plan = SlowModel(acting({}), lambda key: 0), ahead(4, 100.0)
+    run(script_of(Shared(model), plan))
     tally = plan.tally
     assert (tally.launched, tally.used, tally.wasted, tally.failed, tally.useful) == (0, 0, 0, 0, 40)
 
 
 def test_a_window_of_none_is_the_sequential_run() -> None:
-    mind, plan = Mind(acting({}), lambda key: 50), ahead(0)
-    run(script_of(Shared(mind), plan))
-    assert mind.most_at_once == 1
+    model, plan = SlowModel(acting({}), lambda key: 50), ahead(0)
+    run(script_of(Shared(model), plan))
+    assert model.most_at_once == 1
     assert plan.tally == Tally()
 
 
@@ -478,21 +482,21 @@ def test_after_a_failed_guess_it_rests_and_without_money_it_ends() -> None:
     def failing(error: Exception) -> Answer:
         return lambda request, tick: error if tick == 3 else HOLD
 
-    busy, mind = ahead(4, 100.0), Mind(failing(TransientError("busy")), lambda key: 50)
-    run(script_of(Shared(mind), busy, 60))
+    busy, model = ahead(4, 100.0), SlowModel(failing(TransientError("busy")), lambda key: 50)
+    run(script_of(Shared(model), busy, 60))
     assert busy.tally.failed == 1
     assert 30 < busy.tally.used < 45
     refusals = [BudgetExceeded("enough")]
     poor = ahead(4, 100.0)
-    mind = Mind(lambda request, tick: refusals.pop() if tick == 3 and refusals else HOLD, lambda key: 50)
-    run(script_of(Shared(mind), poor, 60))
+    model = SlowModel(lambda request, tick: refusals.pop() if tick == 3 and refusals else HOLD, lambda key: 50)
+    run(script_of(Shared(model), poor, 60))
     assert (poor.tally.launched, poor.tally.used, poor.tally.failed) == (4, 3, 1)
 
 
 def test_ticks_of_one_window_are_committed_together_while_the_next_is_awaited() -> None:
     seen: list[tuple[int, int]] = []
 
-    class Looking(Mind):
+    class Looking(SlowModel):
         async def complete(self, request: ModelRequest) -> ModelReply:
             seen.append((tick_of(request), len(list(journal.records()))))
             return await super().complete(request)
@@ -517,7 +521,7 @@ def test_a_run_that_is_stopped_leaves_no_task_behind(stop_at: int) -> None:
         return checks > stop_at
 
     plan = ahead(6, 1_000.0)
-    state, records = run(script_of(Shared(Mind(acting({}), lambda key: 50)), plan), Watch(stop=stop))
+    state, records = run(script_of(Shared(SlowModel(acting({}), lambda key: 50)), plan), Watch(stop=stop))
     assert state.world == "RunCancelled"
     assert len(records) == stop_at
     assert plan.tally.launched == plan.tally.used + plan.tally.wasted + plan.tally.failed
@@ -525,8 +529,8 @@ def test_a_run_that_is_stopped_leaves_no_task_behind(stop_at: int) -> None:
 
 @pytest.mark.parametrize("turn", [2, 5, 40, 111])
 def test_a_run_that_is_interrupted_in_the_middle_of_a_tick_leaves_no_task_behind(turn: int) -> None:
-    mind, journal = Mind(acting({9: ORDER}), lambda key: 30), MemoryJournal()
-    script = script_of(Shared(mind), ahead(6, 1_000.0))
+    model, journal = SlowModel(acting({9: ORDER}), lambda key: 30), MemoryJournal()
+    script = script_of(Shared(model), ahead(6, 1_000.0))
 
     async def whole() -> None:
         running = asyncio.create_task(replay(script, journal, first_state(script), Watch()))
@@ -536,10 +540,10 @@ def test_a_run_that_is_interrupted_in_the_middle_of_a_tick_leaves_no_task_behind
         with pytest.raises(asyncio.CancelledError):
             await running
         assert asyncio.all_tasks() == {asyncio.current_task()}
-        assert mind.at_once == 0
+        assert model.at_once == 0
 
     asyncio.run(whole())
-    alone = run(script_of(Shared(Mind(acting({9: ORDER}))), None))
+    alone = run(script_of(Shared(SlowModel(acting({9: ORDER}))), None))
     assert list(journal.records()) == alone[1][: len(list(journal.records()))]
 
 
@@ -547,7 +551,10 @@ def test_five_failures_in_a_row_end_the_run_as_they_would_alone() -> None:
     def answer(request: ModelRequest, tick: int) -> ModelReply | Exception:
         return TransientError("down") if tick >= 8 else HOLD
 
-    alone, found = run(script_of(Shared(Mind(answer)), None)), run(script_of(Shared(Mind(answer)), ahead(4, 100.0)))
+    alone, found = (
+        run(script_of(Shared(SlowModel(answer)), None)),
+        run(script_of(Shared(SlowModel(answer)), ahead(4, 100.0))),
+    )
     assert found[0].world == alone[0].world == "TransientError"
     assert found[1] == alone[1]
 

@@ -1,7 +1,6 @@
-"""A database in a folder of its own, a clock that only moves when told, ids that count.
+"""`StoreBench`: a database with a manual clock and counted ids.
 
-`bench` is over SQLite and over a real Postgres, one after the other: what the store promises, it promises on both. What is
-particular to a file takes `file_bench`.
+The fixture `bench` runs each test on SQLite and on a real Postgres; tests of SQLite alone take `file_bench`.
 """
 
 import asyncio
@@ -27,8 +26,8 @@ SKILL_DIGEST = "5" * 64
 
 
 @dataclass
-class Bench:
-    """A database with everything that works on it."""
+class StoreBench:
+    """A database and the stores on it."""
 
     database: Database
     at: int = 1_700_000_000_000
@@ -95,8 +94,8 @@ class Bench:
 
 
 @pytest.fixture(scope="session")
-def make_bench() -> type[Bench]:
-    return Bench
+def make_bench() -> type[StoreBench]:
+    return StoreBench
 
 
 @pytest.fixture
@@ -106,21 +105,21 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def empty_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A migrated database without a row, to be copied: to make one takes longer than most tests."""
+    """An empty migrated database, to be copied."""
     path = tmp_path_factory.mktemp("empty") / "pitboss.db"
     open_database(path).close()
     return path
 
 
 @pytest.fixture
-def file_bench(path: Path, empty_file: Path) -> Iterator[Bench]:
+def file_bench(path: Path, empty_file: Path) -> Iterator[StoreBench]:
     with open_database(shutil.copy(empty_file, path)) as database:
-        yield Bench(database)
+        yield StoreBench(database)
 
 
 @pytest.fixture(scope="session")
 def empty_postgres() -> Iterator[str]:
-    """A migrated database without a row, to be copied."""
+    """An empty migrated database, to be copied."""
     address = postgres_server.new_database()
     open_database(address).close()
     yield address
@@ -129,7 +128,7 @@ def empty_postgres() -> Iterator[str]:
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def address(request: pytest.FixtureRequest, path: Path) -> Iterator[str]:
-    """Where an up-to-date, empty database is, of either kind."""
+    """The address of an empty migrated database of either kind."""
     if request.param == "sqlite":
         yield str(shutil.copy(request.getfixturevalue("empty_file"), path))
         return
@@ -138,6 +137,6 @@ def address(request: pytest.FixtureRequest, path: Path) -> Iterator[str]:
 
 
 @pytest.fixture
-def bench(address: str) -> Iterator[Bench]:
+def bench(address: str) -> Iterator[StoreBench]:
     with open_database(address) as database:
-        yield Bench(database)
+        yield StoreBench(database)

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import select
 
-from figures import keep
-from forked import Forked
+from figures import save_figures
+from forked import ForkedProcess
 from pitboss.core.errors import BudgetExceeded, InvariantError
 from pitboss.core.instant import DAY_MS
 from pitboss.core.ports import ModelReply
@@ -243,7 +243,7 @@ print(json.dumps(got))
 def race(address, processes, threads, usd, rounds):
     """How many reservations each of `rounds` budgets granted, when all threads of all processes want one of each."""
     arguments = [address, "{}", usd, str(rounds), str(threads)]
-    started = [Forked("-c", SPENDER, *[one.format(f"p{n}") for one in arguments]) for n in range(processes)]
+    started = [ForkedProcess("-c", SPENDER, *[one.format(f"p{n}") for one in arguments]) for n in range(processes)]
     granted = [0] * rounds
     for process in started:
         for number in json.loads(process.communicate(timeout=3_000)[0]):
@@ -276,7 +276,7 @@ def test_threads_that_reserve_from_one_budget_at_once_never_pass_it(bench):
 def test_sixty_four_at_once_a_thousand_times_never_pass_a_budget(address):
     """E5: 16 processes of 4 threads, 1,000 budgets."""
     granted = race(address, processes=16, threads=4, usd="0.7", rounds=1_000)
-    keep(
+    save_figures(
         f"budget_race_{'postgres' if '://' in address else 'sqlite'}",
         {
             "at_once": 64,

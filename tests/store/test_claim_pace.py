@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from figures import keep
+from figures import save_figures
 from history_check import check
 from pitboss.store import events
 from pitboss.store.database import open_database
 
-CROWD = Path(__file__).with_name("claim_crowd.py")
+COMPETING_CLAIMS = Path(__file__).with_name("competing_claims.py")
 CONTENDERS, ROUNDS = 64, 40
 BOUND_MS = {"sqlite": 100, "postgres": 20}
 
@@ -33,7 +33,9 @@ def test_of_64_workers_that_claim_one_run_exactly_one_gets_it(
         skill_id = make_bench(database).skills.save("s", "5" * 64, b"{}").id
     arguments = [address, skill_id, str(CONTENDERS), str(ROUNDS), str(period_s), str(spread)]
     reply = json.loads(
-        subprocess.run([sys.executable, str(CROWD), *arguments], stdout=subprocess.PIPE, check=True, timeout=250).stdout
+        subprocess.run(
+            [sys.executable, str(COMPETING_CLAIMS), *arguments], stdout=subprocess.PIPE, check=True, timeout=250
+        ).stdout
     )
     with open_database(address) as database:
         log = check(events.read_events(database), ended=False)
@@ -48,6 +50,6 @@ def test_of_64_workers_that_claim_one_run_exactly_one_gets_it(
         "longest_ms": round(ordered[-1], 2),
         "bound_ms": BOUND_MS[kind],
     }
-    keep(f"claim_{kind}_{how}", figures)
+    save_figures(f"claim_{kind}_{how}", figures)
     assert log.violations == []
     assert (len(ordered), log.claims, reply["unreachable"]) == (CONTENDERS * ROUNDS, ROUNDS, 0)

@@ -25,7 +25,7 @@ from zstandard import ZstdCompressor
 import databases_once
 import postgres_server
 from example_counts import cases
-from forked import Forked
+from forked import ForkedProcess
 from pitboss.core import codec
 from pitboss.core.errors import ReplayMismatch
 from pitboss.store import migrations, postgres
@@ -182,7 +182,7 @@ print(count)
 
 
 def _killed_at(address: str, number: int) -> int:
-    process = Forked("-c", KILLED, address, number)
+    process = ForkedProcess("-c", KILLED, address, number)
     out, err = process.communicate()
     assert process.returncode in (0, -9), err
     return int(out or 0)
@@ -237,7 +237,7 @@ def test_an_error_inside_a_migration_leaves_the_database_as_it_was_and_the_next_
 def test_processes_that_open_a_new_database_at_once_all_get_the_whole_schema(nowhere):
     address = nowhere()
     code = f"from pitboss.store.database import open_database; open_database({address!r}).close()"
-    started = [Forked("-c", f"import warnings; warnings.simplefilter('error'); {code}") for _ in range(2)]
+    started = [ForkedProcess("-c", f"import warnings; warnings.simplefilter('error'); {code}") for _ in range(2)]
 
     assert [(process.communicate()[1], process.returncode) for process in started] == [("", 0)] * 2
     with open_database(address) as database:

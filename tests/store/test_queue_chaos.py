@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from forked import Forked
+from forked import ForkedProcess
 from history_check import check
 from pitboss.store import events
 from pitboss.store.database import open_database
@@ -23,7 +23,7 @@ WORKER = Path(__file__).with_name("queue_worker.py")
 
 
 def started(address, name, stale_ms, records):
-    return Forked(WORKER, address, name, stale_ms, records, 5)
+    return ForkedProcess(WORKER, address, name, stale_ms, records, 5)
 
 
 def cut_connections(address):
@@ -54,8 +54,8 @@ def test_after_faults_of_workers_every_run_is_complete_exactly_once(
         database.clock = None if database.journal_mode is None else (lambda: time.time_ns() // 1_000_000)
         ids = bench.queue.enqueue([bench.job() for _ in range(jobs)])
         alive = [started(address, f"w{n}", stale_ms, records) for n in range(workers)]
-        killed: list[Forked] = []
-        stopped: list[tuple[float, Forked]] = []
+        killed: list[ForkedProcess] = []
+        stopped: list[tuple[float, ForkedProcess]] = []
         number = workers
         _until(lambda: any(event.kind == "committed" for event in events.read_events(database)))
         fault_count = 0

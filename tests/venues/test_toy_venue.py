@@ -16,8 +16,8 @@ from filelock import FileLock
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
-from audit.planted import asks_for_a_name, guess
-from forked import Forked, command
+from audit.memory_models import asks_for_a_name, guess
+from forked import ForkedProcess, forked_command
 from pitboss.testing.provider import FakeProvider, call
 
 ROOT = Path(__file__).parents[2]
@@ -63,7 +63,7 @@ class Toy:
         self.folder, self.path = folder, path
         paths = os.pathsep.join(map(str, path))
         self.env = {**os.environ, "PYTHONPATH": paths, "PITBOSS_HOME": str(folder / "home")}
-        self._process = Forked("-c", PROGRAM, *path, env=self.env, cwd=folder, stdin=True)
+        self._process = ForkedProcess("-c", PROGRAM, *path, env=self.env, cwd=folder, stdin=True)
 
     def run(self, *arguments: str, code: int = 0, out: bool = False) -> str:
         """Run a command that ends with `code`; return its standard output, or its standard error if `code` is not 0."""
@@ -287,7 +287,7 @@ def test_the_memory_of_a_model_is_tested_on_its_bars(
 
 def test_an_mcp_client_checks_previews_runs_and_explains_its_skills(toy: Toy) -> None:
     async def session() -> None:
-        first, *words = command("-c", SERVER, *toy.path)
+        first, *words = forked_command("-c", SERVER, *toy.path)
         program = StdioServerParameters(command=first, args=words, cwd=toy.folder, env=toy.env)
         async with Client(stdio_client(program)) as client:
 

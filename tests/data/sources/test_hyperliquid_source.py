@@ -14,7 +14,7 @@ from lake_files import SHARED
 from playing import FAULTS, HOUR, MIN15, START, Exchange, FreeTime, candles, closing, funding, serving
 
 from example_counts import seeds
-from forked import Forked
+from forked import ForkedProcess
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import iso, parse_instant
 from pitboss.data.download import DownloadResult, download, rows_digest
@@ -259,11 +259,11 @@ def test_a_server_that_never_recovers_is_given_up_with_what_was_stored_kept(lake
     assert lake.extent("hyperliquid", "BTC", "15m") is not None
 
 
-def pitboss(home: Path, url: str, to_at: int = END) -> Forked:
+def pitboss(home: Path, url: str, to_at: int = END) -> ForkedProcess:
     words = f"data download hyperliquid --symbols BTC,ETH --interval 15m --from 2024-12-20 --to {iso(to_at)}"
     words += f" --kinds meta,bars,funding --json --home {home} --base-url {url}"
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PITBOSS_")}
-    return Forked("-m", "pitboss", *words.split(), env=environment)
+    return ForkedProcess("-m", "pitboss", *words.split(), env=environment)
 
 
 @pytest.mark.chaos

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.native.vendor import ASK, KEY, Answer, Kind, claude, gemini, meet, read_native
+from models.native.vendor_server import ASK, KEY, Kind, VendorReply, claude, gemini, read_native, talk_to_vendor
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.ports import ModelReply
 from pitboss.models import http_post
@@ -34,13 +34,13 @@ def outcome(kind: Kind, body: Any, status: int = 200, **headers: str) -> ModelRe
 
 def test_a_flood_is_not_drunk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_post, "LARGEST_BYTES", 1_000)
-    flood = Answer(claude({"type": "text", "text": "x" * 2_000}))
+    flood = VendorReply(claude({"type": "text", "text": "x" * 2_000}))
 
     async def talk(native: Any, _: Any) -> None:
         with pytest.raises(TransientError, match="larger than 1,000 bytes"):
             await native.complete(ASK)
 
-    _, vendor = meet("anthropic", [flood], talk, attempts=1)
+    _, vendor = talk_to_vendor("anthropic", [flood], talk, attempts=1)
     assert len(vendor.posted) == 1
 
 
@@ -52,12 +52,12 @@ def test_a_small_body_that_unpacks_into_a_flood_is_not_drunk(kind: Kind, monkeyp
         with pytest.raises(TransientError, match="larger than"):
             await native.complete(ASK)
 
-    meet(kind, [Answer(json.dumps(GOOD[kind]) + " " * 100_000, pressed=True)], talk, attempts=1)
+    talk_to_vendor(kind, [VendorReply(json.dumps(GOOD[kind]) + " " * 100_000, gzipped=True)], talk, attempts=1)
 
 
 @BOTH
 def test_a_pressed_reply_is_unpacked(kind: Kind) -> None:
-    reply, _ = meet(kind, [Answer(GOOD[kind], pressed=True)], lambda native, _: native.complete(ASK))
+    reply, _ = talk_to_vendor(kind, [VendorReply(GOOD[kind], gzipped=True)], lambda native, _: native.complete(ASK))
     assert reply.text == "hold"
 
 
@@ -212,12 +212,12 @@ def test_half_a_surrogate_pair_can_be_stored(kind: Kind) -> None:
 
 def test_a_key_that_comes_back_as_any_field_is_not_kept() -> None:
     body = claude({"type": "tool_use", "id": KEY, "name": KEY, "input": {KEY: KEY}}, id=KEY, model=KEY)
-    reply, _ = meet("anthropic", [Answer(body)], lambda native, _: native.complete(ASK))
+    reply, _ = talk_to_vendor("anthropic", [VendorReply(body)], lambda native, _: native.complete(ASK))
     assert KEY not in str(reply)
 
 
 def test_a_setting_that_is_refused_is_no_reason_to_give_schemas_up() -> None:
-    refused = Answer(
+    refused = VendorReply(
         {"type": "error", "error": {"type": "invalid_request_error", "message": "temperature: not supported"}}, 400
     )
 
@@ -229,7 +229,7 @@ def test_a_setting_that_is_refused_is_no_reason_to_give_schemas_up() -> None:
         await native.complete(question)
         assert "output_format" in str(vendor.posted[1].body) or "output_config" in str(vendor.posted[1].body)
 
-    meet("anthropic", [refused, Answer(GOOD["anthropic"])], talk)
+    talk_to_vendor("anthropic", [refused, VendorReply(GOOD["anthropic"])], talk)
 
 
 # Streams ------------------------------------------------------------------------------------------------------------
@@ -383,14 +383,14 @@ def test_any_body_gives_a_reply_or_a_failure_that_says_something(value: Any, kin
 @pytest.mark.parametrize("before", range(270, 300, 3))
 def test_half_a_key_is_not_reported_where_the_words_of_an_error_are_cut(kind: Kind, before: int) -> None:
     message = "x" * before + KEY
-    answer = Answer({"type": "error", "error": {"type": "api_error", "code": 400, "message": message}}, 400)
+    answer = VendorReply({"type": "error", "error": {"type": "api_error", "code": 400, "message": message}}, 400)
 
     async def talk(native: Any, _: Any) -> str:
         with pytest.raises((UserError, TransientError)) as caught:
             await native.complete(ASK)
         return str(caught.value)
 
-    reply_text, _ = meet(kind, [answer], talk, attempts=1)
+    reply_text, _ = talk_to_vendor(kind, [answer], talk, attempts=1)
     assert KEY[:4] not in reply_text
 
 

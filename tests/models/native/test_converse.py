@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.native.vendor import ASK, DECIDE, KEY, LOOK, MODELS, Answer, ask_once, meet
+from models.native.vendor_server import ASK, DECIDE, KEY, LOOK, MODELS, VendorReply, ask_once, talk_to_vendor
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.intent import Usage
 from pitboss.core.ports import Message, ModelReply, ModelRequest, ToolCall
@@ -191,17 +191,19 @@ def test_errors_lead_to_what_can_be_done_about_them(
 
 
 def test_a_throttled_call_is_repeated_and_a_rejected_one_is_not() -> None:
-    throttled = Answer({"message": "Too many requests"}, 429, {"x-amzn-ErrorType": "ThrottlingException"})
-    heard, vendor = meet("bedrock", [throttled, Answer(reply({"text": "Hold."}))], lambda model, _: model.complete(ASK))
+    throttled = VendorReply({"message": "Too many requests"}, 429, {"x-amzn-ErrorType": "ThrottlingException"})
+    heard, vendor = talk_to_vendor(
+        "bedrock", [throttled, VendorReply(reply({"text": "Hold."}))], lambda model, _: model.complete(ASK)
+    )
     assert (heard.text, len(vendor.posted)) == ("Hold.", 2)
-    invalid = Answer({"message": "messages.0: invalid"}, 400, {"x-amzn-ErrorType": "ValidationException"})
+    invalid = VendorReply({"message": "messages.0: invalid"}, 400, {"x-amzn-ErrorType": "ValidationException"})
 
     async def refused(model: Any, _: Any) -> str:
         with pytest.raises((TransientError, UserError)) as caught:
             await model.complete(ASK)
         return str(caught.value)
 
-    said, vendor = meet("bedrock", [invalid], refused)
+    said, vendor = talk_to_vendor("bedrock", [invalid], refused)
     assert len(vendor.posted) == 1
     assert "messages.0: invalid" in said
 
@@ -217,8 +219,8 @@ def test_a_throttled_call_is_repeated_and_a_rejected_one_is_not() -> None:
 )
 def test_a_refused_setting_is_left_out_from_then_on_and_named(message: str, model: str, left_out: str) -> None:
     request = replace(MUST, settings={"temperature": 0.2})
-    script = [Answer({"message": message}, 400), Answer(reply({"text": "Hold."}))]
-    heard, vendor = meet("bedrock", script, lambda client, _: client.complete(request), model)
+    script = [VendorReply({"message": message}, 400), VendorReply(reply({"text": "Hold."}))]
+    heard, vendor = talk_to_vendor("bedrock", script, lambda client, _: client.complete(request), model)
     assert heard.rejected_settings == (left_out,)
     first, second = (asked.body for asked in vendor.posted)
     assert first != second

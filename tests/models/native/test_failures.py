@@ -4,26 +4,28 @@ from typing import Any
 
 import pytest
 
-from models.native.vendor import ASK, KEY, Answer, Kind, claude, gemini, meet, model_of
+from models.native.vendor_server import ASK, KEY, Kind, VendorReply, claude, gemini, model_of, talk_to_vendor
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.ports import ModelReply
 from pitboss.models.call import CallContext
 
-GOOD: dict[str, Answer] = {
-    "anthropic": Answer(claude({"type": "text", "text": "hold"})),
-    "google": Answer(gemini({"text": "hold"})),
+GOOD: dict[str, VendorReply] = {
+    "anthropic": VendorReply(claude({"type": "text", "text": "hold"})),
+    "google": VendorReply(gemini({"text": "hold"})),
 }
 BOTH = pytest.mark.parametrize("kind", ["anthropic", "google"])
 
 
-def error_answer(kind: str, message: str, error_type: str = "api_error", status: int = 500, **headers: str) -> Answer:
+def error_answer(
+    kind: str, message: str, error_type: str = "api_error", status: int = 500, **headers: str
+) -> VendorReply:
     """An error in the vendor's own form."""
     anthropic = {"type": "error", "error": {"type": error_type, "message": message}}
     google = {"error": {"code": status, "message": message, "status": error_type.upper()}}
-    return Answer(anthropic if kind == "anthropic" else google, status, dict(headers))
+    return VendorReply(anthropic if kind == "anthropic" else google, status, dict(headers))
 
 
-def complete(kind: Kind, script: list[Answer], **settings: Any) -> tuple[Any, int, list[float]]:
+def complete(kind: Kind, script: list[VendorReply], **settings: Any) -> tuple[Any, int, list[float]]:
     """One question; the reply or the error, how often it was asked, and the pauses."""
     pauses: list[float] = []
 
@@ -36,7 +38,7 @@ def complete(kind: Kind, script: list[Answer], **settings: Any) -> tuple[Any, in
         except (UserError, TransientError) as error:
             return error
 
-    outcome, vendor = meet(kind, script, talk, sleep=sleep, **settings)
+    outcome, vendor = talk_to_vendor(kind, script, talk, sleep=sleep, **settings)
     return outcome, len(vendor.posted), pauses
 
 
@@ -61,7 +63,7 @@ def test_what_the_provider_asks_to_wait_is_waited(kind: Kind) -> None:
 def test_google_says_in_the_body_how_long_to_wait() -> None:
     detail = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "17s"}
     body = {"error": {"code": 429, "message": "quota per minute", "status": "RESOURCE_EXHAUSTED", "details": [detail]}}
-    reply, _, pauses = complete("google", [Answer(body, 429), GOOD["google"]])
+    reply, _, pauses = complete("google", [VendorReply(body, 429), GOOD["google"]])
     assert isinstance(reply, ModelReply)
     assert pauses == [17.0]
 
@@ -83,7 +85,7 @@ def test_a_wait_past_the_deadline_ends_the_tries_at_once(kind: Kind) -> None:
 
 @BOTH
 def test_a_server_that_hangs_is_given_up_in_time(kind: Kind) -> None:
-    error, requests, _ = complete(kind, [Answer({}, hang=True)], timeout_s=1.0, attempts=2)
+    error, requests, _ = complete(kind, [VendorReply({}, hang=True)], timeout_s=1.0, attempts=2)
     assert isinstance(error, TransientError)
     assert requests == 2
 
@@ -94,7 +96,7 @@ def test_nobody_listening_is_worth_another_try(kind: Kind) -> None:
         with pytest.raises(TransientError, match="cannot reach"):
             await native.complete(ASK)
 
-    meet(kind, [GOOD[kind]], talk, attempts=2, base_url="http://127.0.0.1:1")
+    talk_to_vendor(kind, [GOOD[kind]], talk, attempts=2, base_url="http://127.0.0.1:1")
 
 
 @pytest.mark.parametrize(
@@ -108,7 +110,7 @@ def test_nobody_listening_is_worth_another_try(kind: Kind) -> None:
         ("google", error_answer("google", f"no {KEY}", "permission_denied", 403)),
     ],
 )
-def test_a_bad_key_is_the_persons_to_put_right_and_is_not_shown(kind: Kind, answer: Answer) -> None:
+def test_a_bad_key_is_the_persons_to_put_right_and_is_not_shown(kind: Kind, answer: VendorReply) -> None:
     error, requests, _ = complete(kind, [answer])
     assert isinstance(error, UserError)
     assert requests == 1
@@ -123,7 +125,7 @@ def test_a_bad_key_is_the_persons_to_put_right_and_is_not_shown(kind: Kind, answ
         ("google", error_answer("google", "models/gemini-9 is not found for API version v1beta", "not_found", 404)),
     ],
 )
-def test_an_unknown_model_is_the_persons_to_put_right(kind: Kind, answer: Answer) -> None:
+def test_an_unknown_model_is_the_persons_to_put_right(kind: Kind, answer: VendorReply) -> None:
     error, requests, _ = complete(kind, [answer])
     assert isinstance(error, UserError)
     assert requests == 1
@@ -146,13 +148,13 @@ def test_a_redirect_is_never_followed(kind: Kind) -> None:
         with pytest.raises((UserError, TransientError)):
             await native.complete(ASK)
 
-    _, vendor = meet(kind, [Answer({}, 307)], talk, attempts=1)
+    _, vendor = talk_to_vendor(kind, [VendorReply({}, 307)], talk, attempts=1)
     assert [request.path for request in vendor.posted if "elsewhere" in request.path] == []
 
 
 @BOTH
 def test_half_a_body_is_worth_another_try(kind: Kind) -> None:
-    reply, requests, _ = complete(kind, [Answer('{"id": "m", "cont'), GOOD[kind]])
+    reply, requests, _ = complete(kind, [VendorReply('{"id": "m", "cont'), GOOD[kind]])
     assert isinstance(reply, ModelReply)
     assert requests == 2
 
@@ -170,7 +172,7 @@ def test_the_result_holds_headers_and_status_of_every_response(kind: Kind) -> No
         return [await native.inner.call(ASK, CallContext()) for _ in range(2)]
 
     busy = error_answer(kind, "busy", status=429, **{"retry-after": "1"})
-    results, _ = meet(kind, [busy, GOOD[kind]], talk)
+    results, _ = talk_to_vendor(kind, [busy, GOOD[kind]], talk)
     assert [(result.headers.get("retry-after"), result.status) for result in results] == [("1", 429), (None, 200)]
 
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from models.native.vendor import read_native
+from models.native.vendor_server import read_native
 from pitboss.core.ports import ModelReply
 from pitboss.models.failures import Failure
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from models.native.vendor import ASK, KEY, Kind, ask_once, claude, gemini, read_native
+from models.native.vendor_server import ASK, KEY, Kind, ask_once, claude, gemini, read_native
 from pitboss.core.intent import Usage
 from pitboss.core.ports import ModelReply, ToolCall
 

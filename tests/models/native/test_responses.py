@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from models.native.vendor import ASK, DECIDE, KEY, LOOK
+from models.native.vendor_server import ASK, DECIDE, KEY, LOOK
 from pitboss.core.ports import Message, ModelReply, ModelRequest, ToolCall
 from pitboss.models import http_pool, recordings
 from pitboss.models.call import CallContext, CallResult, ModelClient

@@ -5,7 +5,18 @@ from typing import Any
 
 import pytest
 
-from models.native.vendor import ASK, DECIDE, KEY, Answer, Asked, Kind, ask_once, claude, gemini, meet
+from models.native.vendor_server import (
+    ASK,
+    DECIDE,
+    KEY,
+    Kind,
+    SentRequest,
+    VendorReply,
+    ask_once,
+    claude,
+    gemini,
+    talk_to_vendor,
+)
 from pitboss.core.ports import Message, ModelReply, ModelRequest, ToolCall
 
 MUST = replace(ASK, must_call="decide")
@@ -48,7 +59,7 @@ def test_the_key_is_in_one_header_and_nowhere_else(kind: Kind, header: str) -> N
 
 @BOTH
 def test_a_bound_of_tokens_is_always_sent_and_the_skills_one_wins(kind: Kind) -> None:
-    def token_limit(posted: Asked) -> int:
+    def token_limit(posted: SentRequest) -> int:
         body = posted.body
         return body["max_tokens"] if kind == "anthropic" else body["generationConfig"]["maxOutputTokens"]
 
@@ -177,15 +188,15 @@ def test_a_thinking_claude_without_schemas_is_left_one_tool_to_call() -> None:
 
 
 def test_a_schema_that_the_provider_refuses_is_asked_for_in_words_from_then_on() -> None:
-    refused = Answer(
+    refused = VendorReply(
         {"type": "error", "error": {"type": "invalid_request_error", "message": "schema too complex"}}, 400
     )
-    script = [refused, Answer(claude({"type": "text", "text": "{}"}))]
+    script = [refused, VendorReply(claude({"type": "text", "text": "{}"}))]
 
     async def twice(native: Any, _: Any) -> list[ModelReply]:
         return [await native.complete(SCHEMA), await native.complete(SCHEMA)]
 
-    replies, vendor = meet("anthropic", script, twice)
+    replies, vendor = talk_to_vendor("anthropic", script, twice)
     assert [reply.text for reply in replies] == ["{}", "{}"]
     assert ["output_config" in request.body for request in vendor.posted] == [True, False, False]
 
@@ -205,7 +216,7 @@ def continued(kind: Kind, body: Any, request: ModelRequest = ASK, model: str = "
         await native.complete(replace(request, messages=(*request.messages, turn, *results)))
         return first
 
-    reply, vendor = meet(kind, [Answer(body)], talk, model)
+    reply, vendor = talk_to_vendor(kind, [VendorReply(body)], talk, model)
     body = vendor.posted[1].body
     return reply, body["messages"] if kind == "anthropic" else body["contents"]
 
@@ -271,7 +282,7 @@ def test_thinking_that_is_bound_to_other_tools_is_left_out_from_then_on() -> Non
     thought = {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
     look = claude(thought, {"type": "tool_use", "id": "t1", "name": "look", "input": {}}, stop="tool_use")
     message = "messages.1.content.0: The block is bound to a different conversation"
-    stale = Answer({"type": "error", "error": {"type": "invalid_request_error", "message": message}}, 400)
+    stale = VendorReply({"type": "error", "error": {"type": "invalid_request_error", "message": message}}, 400)
 
     async def talk(native: Any, _: Any) -> ModelReply:
         first = await native.complete(ASK)
@@ -279,7 +290,9 @@ def test_thinking_that_is_bound_to_other_tools_is_left_out_from_then_on() -> Non
         result = Message("tool", "up", call_id="t1", name="look")
         return await native.complete(replace(MUST, tools=(DECIDE,), messages=(*ASK.messages, turn, result)))
 
-    reply, vendor = meet("anthropic", [Answer(look), stale, Answer(CLAUDE_CALL)], talk, "claude-opus-5-5")
+    reply, vendor = talk_to_vendor(
+        "anthropic", [VendorReply(look), stale, VendorReply(CLAUDE_CALL)], talk, "claude-opus-5-5"
+    )
     assert [call.name for call in reply.calls] == ["decide"]
     kinds = [[block["type"] for block in request.body["messages"][1]["content"]] for request in vendor.posted[1:]]
     assert kinds == [["thinking", "tool_use"], ["tool_use"]]

@@ -14,7 +14,7 @@ from pitboss.server.access.sign_in import SignIn, digest
 from pitboss.server.app import create_app
 from server.web.conftest import ADDRESS, TOKEN
 
-SERVER = Path(__file__).parents[2] / "bootstrap" / "little_server.py"
+SERVER = Path(__file__).parents[2] / "bootstrap" / "minimal_mcp_server.py"
 PATH = "/api/mcp/approvals/little"
 
 

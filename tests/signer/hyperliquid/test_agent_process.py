@@ -25,7 +25,15 @@ from pitboss.signer.protocol import SigningRefusal
 from pitboss.signer.scheme_definition import PolicyAnswers
 from process_memory import key_forms, secrets_in
 from signer.hyperliquid.agent_desk import AGENT, KEY, MASTER, order, payload, recover_address, verdict
-from signer.running import FAST_SCRYPT, PASSPHRASE, SOCKET, make_folder, passphrase_pipe, run_program, running
+from signer.signer_process import (
+    FAST_SCRYPT,
+    PASSPHRASE,
+    SOCKET,
+    make_folder,
+    passphrase_pipe,
+    run_program,
+    running_signer,
+)
 
 POLICY_TEXT = f"""
 version = 1
@@ -69,7 +77,7 @@ def code(reply: HyperliquidSignature | SigningRefusal) -> str:
 
 
 def test_nonces_signatures_and_a_halt_survive_kills_until_a_person_lifts_it(folder: Path) -> None:
-    with running(folder, is_forked=True) as process:
+    with running_signer(folder, is_forked=True) as process:
         until = expiry()
         first = sign(folder, "a", ACTION, verdict(), until)
         assert isinstance(first, HyperliquidSignature)
@@ -80,7 +88,7 @@ def test_nonces_signatures_and_a_halt_survive_kills_until_a_person_lifts_it(fold
         assert state.opened_notional_left_usd == "1700"
         process.send_signal(signal.SIGKILL)
         process.wait()
-    with running(folder, is_forked=True) as process:
+    with running_signer(folder, is_forked=True) as process:
         assert sign(folder, "a", ACTION, verdict(), until) == first
         later = sign(folder, "b", noop_action(), None)
         assert isinstance(later, HyperliquidSignature)
@@ -89,7 +97,7 @@ def test_nonces_signatures_and_a_halt_survive_kills_until_a_person_lifts_it(fold
         assert code(sign(folder, "c", larger, verdict(intent="c"))) == "S29_VERDICT_MISMATCH"
         process.send_signal(signal.SIGKILL)
         process.wait()
-    with running(folder, is_forked=True):
+    with running_signer(folder, is_forked=True):
         assert code(sign(folder, "d", ACTION, verdict(intent="d"))) == "S31_HALTED"
         assert code(sign(folder, "e", cancel_action([(4, 1)]), None)) == ""
         with pytest.raises(UserError, match="cannot be opened"):
@@ -147,7 +155,7 @@ sys.stdin.readline()
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/PID/mem, which only Linux has")
 def test_the_asking_process_never_has_the_key_in_its_memory_or_environment(folder: Path) -> None:
-    with running(folder, is_forked=True) as process:
+    with running_signer(folder, is_forked=True) as process:
         content = json.dumps(payload(ACTION, verdict()))
         asking = subprocess.Popen(
             [sys.executable, "-c", ASKING, str(folder / SOCKET), content],
@@ -176,7 +184,7 @@ def test_a_description_of_another_scheme_is_not_taken_for_this_one(tmp_path: Pat
     from signer.test_signer_process import POLICY_TEXT as EVM_POLICY
 
     folder = make_folder(tmp_path / "signer", EVM_POLICY, KEY)
-    with running(folder, is_forked=True):
+    with running_signer(folder, is_forked=True):
         assert asyncio.run(SignerClient(folder / SOCKET).ask_for_description())["schemes"] == ["evm_transaction"]
         with pytest.raises(Exception, match="does its policy name this scheme"):
             asyncio.run(HyperliquidSignerClient(folder / SOCKET).describe())

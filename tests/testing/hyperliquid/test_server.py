@@ -12,7 +12,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from forked import Forked
+from forked import ForkedProcess
 from pitboss.testing.hyperliquid.__main__ import main
 from pitboss.testing.hyperliquid.faults import FaultPlan, FaultRule
 from pitboss.testing.hyperliquid.server import FakeServer, serving
@@ -157,7 +157,7 @@ def test_the_program_prints_its_address_and_a_ready_account_and_ends_on_a_signal
         json.dumps({"BTC": [{"t": 0, "T": 59_999, "o": "61000", "h": "61000", "l": "61000", "c": "61000"}]})
     )
     options = ("--port", 0, "--seed", 5, "--symbols", "BTC", "--faults", faults, "--prices", prices)
-    process = Forked("-m", "pitboss.testing.hyperliquid", *options)
+    process = ForkedProcess("-m", "pitboss.testing.hyperliquid", *options)
     try:
         assert process.stdout is not None
         ready = json.loads(process.stdout.readline())

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from tools.mcp.asking import MARK
+from tools.mcp.mcp_connections import MARK
 
 
 @pytest.fixture(autouse=True, scope="session")

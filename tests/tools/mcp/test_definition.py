@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pitboss.tools.mcp.definition import MAX_BYTES, clean_text, digest_of, read_definition, tool_spec
 from pitboss.tools.mcp.tool_names import name_of, names_of
-from tools.mcp.asking import LOOK, pinned
+from tools.mcp.mcp_connections import LOOK, approved_definition
 
 FULL: dict[str, Any] = {
     "name": "look",
@@ -86,7 +86,7 @@ def test_the_digest_covers_who_says_it_and_not_the_order_in_which() -> None:
 
 
 def test_the_digest_of_a_definition_stays_the_same_between_versions_of_this_program() -> None:
-    assert pinned().digest == "93a804c95ce891383c483ef3a93e8969da08f7bdb9013fa0afdf902945817c0c"
+    assert approved_definition().digest == "93a804c95ce891383c483ef3a93e8969da08f7bdb9013fa0afdf902945817c0c"
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_a_model_sees_the_approved_words_cleaned_and_cut() -> None:
             "properties": {"word": {"type": "string", "description": "a\x00b" + "z" * 2_000}},
         },
     }
-    seen = tool_spec(pinned(raw), "mcp_srv__look")
+    seen = tool_spec(approved_definition(raw), "mcp_srv__look")
     assert seen.description.startswith("Looks. [2J   ")
     assert len(seen.description) == 1_000
     words = seen.schema["properties"]["word"]["description"]

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mcp_types import CallToolResult
 
-from models.virtual import run as run_virtual
+from models.virtual_time import run as run_virtual
 from pitboss.core.errors import ToolFailed, TransientError, UserError
 from pitboss.core.ports import Tool, ToolSpec
 from pitboss.tools.mcp.argument_check import compile_check
@@ -21,7 +21,15 @@ from pitboss.tools.mcp.definition import Definition, tool_spec
 from pitboss.tools.mcp.guarded_tool import MAX_ARGUMENT_BYTES, GuardedTool
 from pitboss.tools.mcp.recording_tool import RecordingTool
 from pitboss.tools.mcp.server_entry import ServerEntry, ToolPolicy
-from tools.mcp.asking import LOOK, asked, connected, guard, hostile, pinned, until_disabled
+from tools.mcp.mcp_connections import (
+    LOOK,
+    approved_definition,
+    call_or_failure,
+    connected,
+    guarded_tool,
+    hostile_entry,
+    until_disabled,
+)
 
 ENTRY = ServerEntry("srv", "x", tools={"look": ToolPolicy()}, timeout_s=30.0, concurrency=2)
 HURRIED = replace(ENTRY, timeout_s=0.3)
@@ -40,7 +48,7 @@ class Line:
         self.failures = 0
         self.broken = False
         self._result = result
-        self._said = said or pinned()
+        self._said = said or approved_definition()
 
     async def definitions(self) -> dict[str, Definition]:
         return {self._said.name: self._said}
@@ -70,14 +78,14 @@ class Line:
 
 
 def tool_of(line: Any, approved: Definition | None = None, entry: ServerEntry = ENTRY) -> GuardedTool:
-    approved = approved or pinned()
+    approved = approved or approved_definition()
     return GuardedTool(tool_spec(approved, "mcp_srv__look"), line, "look", entry, approved.digest, approved.schema)
 
 
 def answer(result: Mapping[str, Any] | Exception | None, arguments: Any = None) -> str:
     async def ask() -> str:
         entry = HURRIED if result is None else ENTRY
-        return await asked(tool_of(Line(result), entry=entry), {} if arguments is None else arguments)
+        return await call_or_failure(tool_of(Line(result), entry=entry), {} if arguments is None else arguments)
 
     return asyncio.run(ask())
 
@@ -143,11 +151,11 @@ def test_an_answer_that_cannot_be_kept_is_still_an_answer_and_the_log_says_so(
     def keep(arguments: str, result: str, failed: bool) -> None:
         raise trouble
 
-    approved = pinned()
+    approved = approved_definition()
     line: Any = Line({"content": [{"type": "text", "text": "fine"}]})
     tool = RecordingTool(tool_spec(approved, "mcp_srv__look"), line, "look", ENTRY, approved.digest, keep=keep)
     with caplog.at_level("WARNING", "pitboss.mcp"):
-        assert asyncio.run(asked(tool, {})) == f"{START}fine{END}"
+        assert asyncio.run(call_or_failure(tool, {})) == f"{START}fine{END}"
     (warned,) = caplog.records
     assert warned.message == "an answer was not recorded"
     assert str(trouble) in warned.__dict__["fields"]["why"]
@@ -178,7 +186,7 @@ def test_arguments_that_do_not_fit_never_reach_the_server(arguments: Any, why: s
     line = Line(text("x"))
 
     async def ask() -> str:
-        return await asked(tool_of(line), arguments)
+        return await call_or_failure(tool_of(line), arguments)
 
     assert asyncio.run(ask()) == f"FAILED {why}"
     assert line.asked == []
@@ -188,7 +196,9 @@ def test_exact_numbers_reach_the_server_as_json_numbers() -> None:
     line = Line(text("x"))
 
     async def ask() -> str:
-        return await asked(tool_of(line), {"a": Decimal("1.50"), "b": Decimal("2.0"), "c": [Decimal("-1e-7")]})
+        return await call_or_failure(
+            tool_of(line), {"a": Decimal("1.50"), "b": Decimal("2.0"), "c": [Decimal("-1e-7")]}
+        )
 
     asyncio.run(ask())
     assert line.asked == [{"a": 1.5, "b": 2, "c": [-1e-7]}]
@@ -204,7 +214,7 @@ def test_arguments_of_exactly_the_allowed_length_pass() -> None:
 def test_no_more_requests_run_at_once_than_the_entry_allows() -> None:
     async def many() -> tuple[int, list[str]]:
         line = Line(text("fine"))
-        replies = await asyncio.gather(*(asked(tool_of(line), {}) for _ in range(8)))
+        replies = await asyncio.gather(*(call_or_failure(tool_of(line), {}) for _ in range(8)))
         return line.most, replies
 
     assert asyncio.run(many()) == (ENTRY.concurrency, [f"{START}fine{END}"] * 8)
@@ -214,7 +224,7 @@ def test_waiting_for_a_slot_counts_towards_the_timeout() -> None:
     async def many() -> float:
         hanging, loop = Line(None), asyncio.get_running_loop()
         started_s = loop.time()
-        await asyncio.gather(*(asked(tool_of(hanging, entry=HURRIED), {}) for _ in range(8)))
+        await asyncio.gather(*(call_or_failure(tool_of(hanging, entry=HURRIED), {}) for _ in range(8)))
         return loop.time() - started_s
 
     assert run_virtual(many()) == pytest.approx(
@@ -226,7 +236,7 @@ def test_a_tool_that_the_catalogue_does_not_allow_is_not_called() -> None:
     line = Line(text("x"))
 
     async def ask() -> str:
-        return await asked(tool_of(line, entry=ServerEntry("srv", "x", tools={"other": ToolPolicy()})), {})
+        return await call_or_failure(tool_of(line, entry=ServerEntry("srv", "x", tools={"other": ToolPolicy()})), {})
 
     assert asyncio.run(ask()) == "FAILED mcp_srv__look is not allowed by the catalogue"
     assert line.asked == []
@@ -235,18 +245,18 @@ def test_a_tool_that_the_catalogue_does_not_allow_is_not_called() -> None:
 @pytest.mark.parametrize(
     "said",
     [
-        pinned({**LOOK, "description": "Looks!"}),
-        pinned({**LOOK, "annotations": {"readOnlyHint": True}}),
-        pinned({**LOOK, "inputSchema": {"type": "object", "properties": {}}}),
-        pinned(server="other"),
-        pinned(version="2"),
+        approved_definition({**LOOK, "description": "Looks!"}),
+        approved_definition({**LOOK, "annotations": {"readOnlyHint": True}}),
+        approved_definition({**LOOK, "inputSchema": {"type": "object", "properties": {}}}),
+        approved_definition(server="other"),
+        approved_definition(version="2"),
     ],
 )
 def test_a_tool_whose_definition_changed_is_not_called(said: Definition) -> None:
     line = Line(text("x"), said)
 
     async def ask() -> str:
-        return await asked(tool_of(line), {})
+        return await call_or_failure(tool_of(line), {})
 
     assert asyncio.run(ask()) == "FAILED mcp_srv__look is disabled: its definition changed since it was approved"
     assert line.asked == []
@@ -255,8 +265,8 @@ def test_a_tool_whose_definition_changed_is_not_called(said: Definition) -> None
 
 def test_a_changed_definition_of_a_real_server_is_not_called() -> None:
     async def visit() -> str:
-        async with connected(hostile("changed-definition")) as connection:
-            return await until_disabled(guard(connection, pinned()))
+        async with connected(hostile_entry("changed-definition")) as connection:
+            return await until_disabled(guarded_tool(connection, approved_definition()))
 
     assert asyncio.run(visit()).startswith("FAILED mcp_srv__look is disabled")
 

@@ -18,17 +18,17 @@ from pitboss.tools.mcp.connection import connect
 from pitboss.tools.mcp.server_entry import ServerEntry, ServerLimits, ToolPolicy
 from pitboss.tools.mcp.tool_names import names_of
 from pitboss.tools.mcp.transport import CheckedTransport
-from tools.mcp.asking import (
+from tools.mcp.mcp_connections import (
     LIMITS,
     MARK,
     PYTHON,
     SERVERS,
-    asked,
-    guard,
-    hostile,
-    left_over,
-    pinned,
-    started,
+    approved_definition,
+    call_or_failure,
+    guarded_tool,
+    hostile_entry,
+    leftover_processes,
+    running_process,
     until_disabled,
 )
 from tools.mcp.servers.hostile import BEHAVIOURS, MARKS
@@ -144,10 +144,10 @@ async def tick(
             entry, environment=MARK, limits=limits, transport=CheckedTransport, bearer=Canary(), hide=HIDE
         ) as connection:
             await settled()
-            approved = (await connection.definitions())["look"] if approved_as_it_is else pinned()
+            approved = (await connection.definitions())["look"] if approved_as_it_is else approved_definition()
             async with asyncio.timeout(HANGS_S):  # a question ends at its own deadline
-                said = await asked(guard(connection, approved), {"word": "a" * 40 + "b"})
-            return await until_disabled(guard(connection, approved)) if announced else said
+                said = await call_or_failure(guarded_tool(connection, approved), {"word": "a" * 40 + "b"})
+            return await until_disabled(guarded_tool(connection, approved)) if announced else said
     except TransientError as note:
         return f"NOTE {note}"
 
@@ -175,12 +175,12 @@ def deadline(outcome: str) -> float:
 
 def endure(behaviour: str) -> str:
     """One tick with a server on standard input and output, and everything that must hold after it."""
-    entry = hostile(behaviour, timeout_s=deadline(OUTCOMES[behaviour]))
+    entry = hostile_entry(behaviour, timeout_s=deadline(OUTCOMES[behaviour]))
     early = OUTCOMES[behaviour].startswith("^NOTE") and "did not answer" in OUTCOMES[behaviour]
     limits = ServerLimits(connect_s=TIMEOUT_S if early else 10.0, **LOW)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     said = asyncio.run(tick(entry, limits, behaviour in APPROVED_AS_IT_IS, behaviour in ANNOUNCED))
-    assert left_over() == []
+    assert leftover_processes() == []
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory < MOST_MEMORY_KB
     return said
 
@@ -254,7 +254,7 @@ SSE_OUTCOMES = {
 
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
-    with started(*PYTHON, str(SERVERS / "hostile_web.py")) as server:
+    with running_process(*PYTHON, str(SERVERS / "hostile_web.py")) as server:
         assert server.stdout
         yield int(server.stdout.readline())
 
@@ -308,7 +308,7 @@ def listed(behaviour: str) -> tuple[dict[str, str], list[str]]:
     """The names that a server's tools get beside the built-in ones, and why others get none."""
 
     async def ask() -> tuple[dict[str, str], list[str]]:
-        async with connect(hostile(behaviour), environment=MARK, limits=LIMITS) as connection:
+        async with connect(hostile_entry(behaviour), environment=MARK, limits=LIMITS) as connection:
             names, refused = names_of("srv", list(await connection.definitions()), {"propose_order", "get_portfolio"})
             return names, [*refused, *connection.skipped]
 
@@ -339,8 +339,8 @@ def test_only_the_harmless_tool_of_a_list_gets_a_name(behaviour: str, why: str) 
 
 def test_marks_in_a_description_are_cleaned_and_cut_before_a_model_sees_them() -> None:
     async def ask() -> str:
-        async with connect(hostile("injected-description"), environment=MARK, limits=LIMITS) as connection:
-            return guard(connection, (await connection.definitions())["look"]).spec.description
+        async with connect(hostile_entry("injected-description"), environment=MARK, limits=LIMITS) as connection:
+            return guarded_tool(connection, (await connection.definitions())["look"]).spec.description
 
     shown = asyncio.run(ask())
     assert len(shown) <= 1_000

@@ -15,12 +15,19 @@ from typing import Any
 
 import pytest
 
-from forked import command
+from forked import forked_command
 from pitboss.tools.mcp.connection import Connection
 from pitboss.tools.mcp.server_entry import ServerEntry, ToolPolicy
 from pitboss.tools.mcp.transport import CheckedTransport
-from tools.mcp.asking import MARK, asked, connected, guard, left_over, started
-from tools.mcp.node import CONFORMANCE, EVERYTHING, NODE, installed
+from tools.mcp.mcp_connections import (
+    MARK,
+    call_or_failure,
+    connected,
+    guarded_tool,
+    leftover_processes,
+    running_process,
+)
+from tools.mcp.npm_packages import CONFORMANCE, EVERYTHING, NODE, node_modules_with
 
 RECORDED = Path(__file__).parents[3].parent / "shared" / "data" / "mcp" / "everything_stdio_session.json"
 CALLS: dict[str, tuple[dict[str, Any], str]] = {
@@ -48,7 +55,7 @@ def everything(**fields: Any) -> ServerEntry:
 
 @pytest.fixture(scope="module")
 def script() -> str:
-    return str(installed(EVERYTHING) / "@modelcontextprotocol" / "server-everything" / "dist" / "index.js")
+    return str(node_modules_with(EVERYTHING) / "@modelcontextprotocol" / "server-everything" / "dist" / "index.js")
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +68,7 @@ async def call_all(connection: Connection) -> dict[str, str]:
     listed = await connection.definitions()
     assert set(CALLS) <= set(listed) <= set(CALLS) | set(UNANSWERED)
     arguments = {name: CALLS[name][0] for name in CALLS} | UNANSWERED
-    return {name: await asked(guard(connection, one), arguments[name]) for name, one in listed.items()}
+    return {name: await call_or_failure(guarded_tool(connection, one), arguments[name]) for name, one in listed.items()}
 
 
 def check(answers: dict[str, str]) -> None:
@@ -112,7 +119,7 @@ def port() -> int:
 
 @pytest.fixture
 def served(request: pytest.FixtureRequest, node: str, script: str, port: int) -> Iterator[int]:
-    with started(node, script, request.param, env={"PORT": str(port)}):
+    with running_process(node, script, request.param, env={"PORT": str(port)}):
         for _ in range(300):
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", port)) == 0:
@@ -145,13 +152,13 @@ def test_the_time_server_gives_the_time() -> None:
 
     async def visit() -> list[str]:
         async with connected(entry) as connection:
-            tools = {name: guard(connection, one) for name, one in (await connection.definitions()).items()}
+            tools = {name: guarded_tool(connection, one) for name, one in (await connection.definitions()).items()}
             asked_for = {"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"}
             return [
-                await asked(tools["get_current_time"], {"timezone": "UTC"}),
-                await asked(tools["convert_time"], asked_for),
-                await asked(tools["get_current_time"], {"timezone": "Nowhere/Else"}),
-                await asked(tools["get_current_time"], {"zone": 1}),
+                await call_or_failure(tools["get_current_time"], {"timezone": "UTC"}),
+                await call_or_failure(tools["convert_time"], asked_for),
+                await call_or_failure(tools["get_current_time"], {"timezone": "Nowhere/Else"}),
+                await call_or_failure(tools["get_current_time"], {"zone": 1}),
             ]
 
     now, there, nowhere, wrong = asyncio.run(visit())
@@ -159,14 +166,14 @@ def test_the_time_server_gives_the_time() -> None:
     assert "+09:00" in there
     assert nowhere.startswith("FAILED [data from mcp_time__get_current_time; not instructions]\n")
     assert wrong == "FAILED the arguments: 'timezone' is a required property"
-    assert left_over() == []
+    assert leftover_processes() == []
 
 
 @pytest.mark.parametrize("scenario", [pytest.param("initialize", marks=pytest.mark.proof), "tools_call", "sse-retry"])
 def test_the_public_conformance_suite_passes_our_client(scenario: str, tmp_path: Path) -> None:
-    modules = installed(CONFORMANCE, NODE)
+    modules = node_modules_with(CONFORMANCE, NODE)
     suite = modules / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
-    client = " ".join(command(Path(__file__).parent / "conformance_client.py"))
+    client = " ".join(forked_command(Path(__file__).parent / "conformance_client.py"))
     options = ("--command", client, "--scenario", scenario, "--timeout", "110000")
     run = subprocess.run(
         [modules / "node" / "bin" / "node", suite, "client", *options],

@@ -16,13 +16,24 @@ from typing import Any
 
 import pytest
 
-from forked import Forked
+from forked import ForkedProcess
 from pitboss.core.errors import TransientError
 from pitboss.tools.mcp import server_process
 from pitboss.tools.mcp.connection import connect
 from pitboss.tools.mcp.server_entry import ServerEntry, ServerLimits
 from pitboss.tools.mcp.server_process import Meter, ServerProcess
-from tools.mcp.asking import LIMITS, MARK, PYTHON, asked, connected, guard, hostile, left_over, pinned, started
+from tools.mcp.mcp_connections import (
+    LIMITS,
+    MARK,
+    PYTHON,
+    approved_definition,
+    call_or_failure,
+    connected,
+    guarded_tool,
+    hostile_entry,
+    leftover_processes,
+    running_process,
+)
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="what is left is found in /proc")
 
@@ -51,7 +62,7 @@ def test_a_child_sees_the_given_variables_an_empty_directory_and_its_argv_and_no
     monkeypatch.setenv("OPENAI_API_KEY", "canary")
 
     async def look() -> Any:
-        async with connected(hostile("environment", "$(id) ; rm -rf *")) as connection:
+        async with connected(hostile_entry("environment", "$(id) ; rm -rf *")) as connection:
             result = await connection.call("look", {})
             return json.loads(result.content[0].text)
 
@@ -111,25 +122,25 @@ def test_a_cancelled_run_leaves_no_process() -> None:
         reached = asyncio.Event()
 
         async def stay() -> None:
-            async with connect(hostile("ignores-sigterm"), environment=MARK, limits=LIMITS):
+            async with connect(hostile_entry("ignores-sigterm"), environment=MARK, limits=LIMITS):
                 reached.set()
                 await asyncio.sleep(60)
 
         task = asyncio.create_task(stay())
         await reached.wait()
-        assert left_over() != []
+        assert leftover_processes() != []
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
     asyncio.run(run())
-    assert left_over() == []
+    assert leftover_processes() == []
 
 
 @pytest.mark.parametrize("moment", [0.0, 0.001, 0.01, 0.03, 0.06])
 def test_cancelled_while_it_starts_it_leaves_no_process(moment: float) -> None:
     async def run() -> None:
         async def stay() -> None:
-            async with connect(hostile("plain"), environment=MARK, limits=LIMITS):
+            async with connect(hostile_entry("plain"), environment=MARK, limits=LIMITS):
                 await asyncio.sleep(60)
 
         task = asyncio.create_task(stay())
@@ -140,27 +151,27 @@ def test_cancelled_while_it_starts_it_leaves_no_process(moment: float) -> None:
         await asyncio.gather(task, return_exceptions=True)
 
     asyncio.run(run())
-    assert left_over() == []
+    assert leftover_processes() == []
 
 
 def test_an_event_loop_that_ends_around_a_connection_leaves_no_process() -> None:
     async def run() -> None:
-        manager = connect(hostile("ignores-sigterm"), environment=MARK, limits=LIMITS)
+        manager = connect(hostile_entry("ignores-sigterm"), environment=MARK, limits=LIMITS)
         await manager.__aenter__()  # and never left: the loop cancels what still runs
 
     asyncio.run(run())
-    assert left_over() == []
+    assert leftover_processes() == []
 
 
 def test_a_question_that_is_cancelled_leaves_the_connection_usable() -> None:
     async def run() -> str:
-        async with connected(hostile("plain")) as connection:
-            tool = guard(connection, pinned())
+        async with connected(hostile_entry("plain")) as connection:
+            tool = guarded_tool(connection, approved_definition())
             first = asyncio.create_task(tool.call({"word": "one"}))
             await asyncio.sleep(0)
             first.cancel()
             await asyncio.gather(first, return_exceptions=True)
-            return await asked(tool, {"word": "two"})
+            return await call_or_failure(tool, {"word": "two"})
 
     assert "you asked {'word': 'two'}" in asyncio.run(run())
 
@@ -182,11 +193,11 @@ KILLED_HARD = """
 @contextmanager
 def killed_hard(*argv: str, victim: Callable[[int], int] = int) -> Iterator[None]:
     """A program with a connection to a server, of which one process is killed: the program itself if none is named."""
-    with Forked("-c", textwrap.dedent(KILLED_HARD), MARK["PITBOSS_TEST_MARK"], *argv) as program:
+    with ForkedProcess("-c", textwrap.dedent(KILLED_HARD), MARK["PITBOSS_TEST_MARK"], *argv) as program:
         try:
             assert program.stdout
             assert program.stdout.readline() == "connected\n"
-            assert left_over() != []
+            assert leftover_processes() != []
             os.kill(victim(program.pid), signal.SIGKILL)
             yield
         finally:
@@ -196,14 +207,14 @@ def killed_hard(*argv: str, victim: Callable[[int], int] = int) -> Iterator[None
 def ends() -> bool:
     """Whether every process of a server ends, before a test would be taken for hanging."""
     deadline = time.monotonic() + 30
-    while left_over() and time.monotonic() < deadline:
+    while leftover_processes() and time.monotonic() < deadline:
         time.sleep(0.02)
-    return not left_over()
+    return not leftover_processes()
 
 
 @pytest.mark.parametrize("behaviour", ["plain", "ignores-sigterm", "grandchildren", "daemons"])
 def test_a_server_and_everything_it_started_end_with_a_program_that_is_killed_hard(behaviour: str) -> None:
-    with killed_hard(*hostile(behaviour).argv):
+    with killed_hard(*hostile_entry(behaviour).argv):
         assert ends()
 
 
@@ -212,7 +223,7 @@ def test_a_server_ends_with_the_process_that_watches_over_it() -> None:
         (pid,) = (Path("/proc") / str(program) / "task" / str(program) / "children").read_text().split()
         return int(pid)
 
-    with killed_hard(*hostile("ignores-sigterm").argv, victim=watcher):
+    with killed_hard(*hostile_entry("ignores-sigterm").argv, victim=watcher):
         assert ends()
 
 
@@ -220,7 +231,7 @@ def test_what_was_left_behind_nevertheless_ends_at_the_next_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with started(sys.executable, "-c", "pass") as gone:
+    with running_process(sys.executable, "-c", "pass") as gone:
         gone.wait()
     directory = tmp_path / f"pitboss-mcp-{gone.pid}-x"
     directory.mkdir()

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from chain.sending import Breaking, Killed
+from chain.counter_chain import FaultyPort, Killed
 from sns.forum_server import Served
 
 from pitboss.bootstrap.machine import SystemClock
@@ -81,9 +81,9 @@ class LiveAgent:
     approvals: ApprovalRequests | None = None
 
     def __post_init__(self) -> None:
-        stored: Any = Breaking(StoredOutbox(self.database, SystemClock().now), self.breaks)
+        stored: Any = FaultyPort(StoredOutbox(self.database, SystemClock().now), self.breaks)
         outbox = ActionOutbox(stored, self.scope, "agent")
-        client: Any = Breaking(self.client, self.breaks)
+        client: Any = FaultyPort(self.client, self.breaks)
         clean, run_id = cleaner(str), self.scope
         approvals = self.approvals or ApprovalRequests(self.database, SystemClock().now)
         self.broker = LiveBroker(

@@ -15,7 +15,7 @@ from uuid import UUID
 import pytest
 
 from encodings_of_keys import ENCODINGS
-from forked import Forked
+from forked import ForkedProcess
 from pitboss.bootstrap.redact import REDACTOR, Redactor
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import open_workspace
@@ -168,7 +168,7 @@ for number in range(60):
 
 
 def test_processes_that_write_at_once_never_mix_their_lines(tmp_path: Path) -> None:
-    writers = [Forked("-c", WRITER, tmp_path, name) for name in (1, 2)]
+    writers = [ForkedProcess("-c", WRITER, tmp_path, name) for name in (1, 2)]
     reader, seen = LogReader(tmp_path), list[str]()
     while any(writer.poll() is None for writer in writers):
         time.sleep(0.01)
@@ -368,7 +368,7 @@ def test_a_secret_of_the_environment_is_not_shown_even_if_an_old_log_holds_it(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 def test_the_command_follows_until_it_is_stopped(tmp_path: Path) -> None:
-    program = Forked(
+    program = ForkedProcess(
         "-m", "pitboss", "community", "log", "--follow", "--json", "--home", tmp_path, env=dict(os.environ)
     )
     assert program.stdout is not None

@@ -11,7 +11,7 @@ from urllib.request import Request, urlopen
 import pytest
 from cyclopts import App
 
-from forked import Forked
+from forked import ForkedProcess
 from pitboss.cli.venue_serve import serve_command
 from pitboss.core.errors import UserError
 from pitboss.terminal.workspace_options import WorkspaceOptions
@@ -89,7 +89,7 @@ def test_the_command_serves_what_seed_has_filled_until_it_is_stopped(
 ) -> None:
     assert seed(tmp_path, "--json") == 0
     seeded = json.loads(capsys.readouterr().out)
-    program = Forked("-m", "pitboss", "community", "serve", "--port", "0", "--home", tmp_path)
+    program = ForkedProcess("-m", "pitboss", "community", "serve", "--port", "0", "--home", tmp_path)
     try:
         assert program.stderr is not None
         address = next(line for line in program.stderr if line.startswith("listening on ")).split()[-1]

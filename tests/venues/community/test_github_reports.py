@@ -13,7 +13,7 @@ import pytest
 from github_server import FakeGithub, github
 
 from example_counts import cases
-from forked import Forked
+from forked import ForkedProcess
 from pitboss.bootstrap.settings import load_settings
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import parse_instant
@@ -247,7 +247,7 @@ asyncio.run(reports.share(post))
 
 def test_a_process_that_is_killed_while_github_answers_has_made_one_issue(tmp_path: Path) -> None:
     async def story(runner: Runner) -> None:
-        child = Forked("-c", PROGRAM, tmp_path, runner.fake.url, runner.fake.token)
+        child = ForkedProcess("-c", PROGRAM, tmp_path, runner.fake.url, runner.fake.token)
         runner.fake.on_created = lambda: os.kill(child.pid, signal.SIGKILL)
         await asyncio.to_thread(child.communicate, None, 60)
         assert child.returncode == -signal.SIGKILL

@@ -11,7 +11,7 @@ from action_auditor import ActionAuditor, transaction_text
 from hostile_decisions import ATTACKS, RARE, hostile_reply
 from hostile_scenes import ABI, SCENES, SLUG, VAULT, HostileScene
 
-from figures import keep
+from figures import save_figures
 from pitboss.agent.terminal import read_calls, read_text
 from pitboss.core.instant import DAY_MS, Instant
 from pitboss.core.intent import Decision
@@ -174,7 +174,7 @@ def test_of_a_million_hostile_decisions_none_leads_outside_the_limits() -> None:
     rules = {rule.code: verdicts[rule.code] for rule in RULES if verdicts[rule.code]}
     assert breaches == {}
     assert set(ATTACKS) | set(RARE) <= set(attacks)
-    keep(
+    save_figures(
         "hostile decisions of a community agent",
         {"decisions": 1_000_000, "breaches": 0, **totals, "refused": rules, "attacks": attacks},
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from chain.sending import Killed
+from chain.counter_chain import Killed
 from live_agent import EVERY_MS, LiveAgent, client_of, database_in, fresh_state, killer
 from sns.forum_server import Served, serving
 

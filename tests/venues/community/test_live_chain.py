@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chain.sending import Killed
+from chain.counter_chain import Killed
 from live_agent import EVERY_MS, LiveAgent, client_of, database_in, killer
 from vault_chain import VaultAccount, VaultChain, skill, vault_chain
 
@@ -21,7 +21,7 @@ LARGE = 2**64 + 5
 
 
 @pytest.fixture(scope="module")
-def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VaultChain]:
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VaultChain]:
     with vault_chain(tmp_path_factory.mktemp("forum")) as made:
         yield made
 
@@ -33,8 +33,8 @@ def database(tmp_path: Path) -> Iterator[Database]:
 
 
 @pytest.fixture
-def account(stage: VaultChain, tmp_path: Path) -> VaultAccount:
-    return stage.account(tmp_path)
+def account(scene: VaultChain, tmp_path: Path) -> VaultAccount:
+    return scene.account(tmp_path)
 
 
 def results_of(agent: LiveAgent) -> list[dict[str, Any]]:
@@ -42,15 +42,15 @@ def results_of(agent: LiveAgent) -> list[dict[str, Any]]:
 
 
 def test_transactions_and_calls_leave_their_results_for_the_next_heartbeat(
-    stage: VaultChain, account: VaultAccount, database: Database
+    scene: VaultChain, account: VaultAccount, database: Database
 ) -> None:
     async def story() -> None:
-        async with client_of(stage.served) as client:
+        async with client_of(scene.served) as client:
             agent = await account.agent(client, database)
             actions = [
-                stage.action("deposit", value=LARGE),
-                stage.action("withdraw", LARGE),
-                stage.action("balances", account.address),
+                scene.action("deposit", value=LARGE),
+                scene.action("withdraw", LARGE),
+                scene.action("balances", account.address),
             ]
             record = await agent.heartbeat(AT, *actions)
             deposit, withdrawal, balance = results_of(agent)
@@ -80,12 +80,12 @@ def outcomes(record: Any) -> list[tuple[str, str | None]]:
 
 
 def test_what_would_revert_or_needs_too_much_gas_is_neither_sent_nor_counted(
-    stage: VaultChain, account: VaultAccount, database: Database
+    scene: VaultChain, account: VaultAccount, database: Database
 ) -> None:
     async def story() -> None:
-        async with client_of(stage.served) as client:
+        async with client_of(scene.served) as client:
             agent = await account.agent(client, database, skill=skill(gas=25_000))
-            record = await agent.heartbeat(AT, stage.action("withdraw", 5), stage.action("deposit", value=5))
+            record = await agent.heartbeat(AT, scene.action("withdraw", 5), scene.action("deposit", value=5))
             assert outcomes(record) == [("refused", "C18_VENUE")] * 2
             reverted, expensive = (verdict["detail"] for verdict in record.body()["verdicts"])
             assert reverted.startswith("reverted: ")
@@ -100,22 +100,22 @@ def test_what_would_revert_or_needs_too_much_gas_is_neither_sent_nor_counted(
 
 
 def test_overloads_and_integers_of_256_bits_are_executed_stored_and_read_back(
-    stage: VaultChain, account: VaultAccount, database: Database
+    scene: VaultChain, account: VaultAccount, database: Database
 ) -> None:
-    largest, echo = 2**256 - 1, stage.echo
+    largest, echo = 2**256 - 1, scene.echo
 
     async def story() -> None:
-        async with client_of(stage.served) as client:
+        async with client_of(scene.served) as client:
             agent = await account.agent(client, database)
             record = await agent.heartbeat(
                 AT,
-                stage.action("echo(uint256)", largest, contract=echo),
-                stage.action("echo", str(largest), 2**70, contract=echo),
-                stage.action("echo(bytes32)", "0x" + "ab" * 32, contract=echo),
-                stage.action("echo", 5, contract=echo),  # a uint256 or a bytes32? the type of 5 decides
-                stage.action("keep", largest, contract=echo),
-                stage.action("keep(uint256,uint256)", str(largest), 2**70, contract=echo),
-                stage.action("keep", largest, 2**256, contract=echo),
+                scene.action("echo(uint256)", largest, contract=echo),
+                scene.action("echo", str(largest), 2**70, contract=echo),
+                scene.action("echo(bytes32)", "0x" + "ab" * 32, contract=echo),
+                scene.action("echo", 5, contract=echo),  # a uint256 or a bytes32? the type of 5 decides
+                scene.action("keep", largest, contract=echo),
+                scene.action("keep(uint256,uint256)", str(largest), 2**70, contract=echo),
+                scene.action("keep", largest, 2**256, contract=echo),
             )
             assert outcomes(record) == [("allowed", None)] * 6 + [("refused", "C11_ARGUMENTS")]
             values = [row["result"].get("result") for row in results_of(agent)]
@@ -138,14 +138,14 @@ def test_overloads_and_integers_of_256_bits_are_executed_stored_and_read_back(
     ("count", "stride"), [(1, 2), *(pytest.param(count, 1, marks=pytest.mark.proof) for count in (1, 2))]
 )
 def test_killed_at_any_step_each_transaction_is_mined_at_most_once_counted_once_and_told(
-    stage: VaultChain, database: Database, tmp_path: Path, count: int, stride: int
+    scene: VaultChain, database: Database, tmp_path: Path, count: int, stride: int
 ) -> None:
     """The interrupted heartbeat is made again, as a runner does that is started within its slot."""
-    actions = [stage.action("deposit", value=7), stage.action("withdraw", 3)][:count]
+    actions = [scene.action("deposit", value=7), scene.action("withdraw", 3)][:count]
 
     async def story(step: int) -> int:
-        account, scope, (breaks, steps) = stage.account(tmp_path), f"community:{step}", killer(step)
-        async with client_of(stage.served) as client:
+        account, scope, (breaks, steps) = scene.account(tmp_path), f"community:{step}", killer(step)
+        async with client_of(scene.served) as client:
             agent = await account.agent(client, database, breaks=breaks, scope=scope)
             if step == 0:
                 await agent.heartbeat(AT, *actions)
@@ -179,14 +179,14 @@ def test_killed_at_any_step_each_transaction_is_mined_at_most_once_counted_once_
 
 
 def test_without_an_answer_after_the_send_the_action_stays_open_and_is_found_later(
-    stage: VaultChain, account: VaultAccount, database: Database
+    scene: VaultChain, account: VaultAccount, database: Database
 ) -> None:
     async def story() -> None:
-        async with client_of(stage.served) as client:
+        async with client_of(scene.served) as client:
             agent = await account.agent(client, database)
             account.transport.silent_from = "eth_sendRawTransaction"
-            comment = {"action": "comment", "body": "meanwhile", **_place(stage)}
-            deposit = stage.action("deposit", value=9)
+            comment = {"action": "comment", "body": "meanwhile", **_place(scene)}
+            deposit = scene.action("deposit", value=9)
             record = await agent.heartbeat(AT, deposit, comment, deposit | {"value": "8"})
             assert outcomes(record) == [("refused", "C18_VENUE")] * 3
             details = [verdict["detail"] for verdict in record.body()["verdicts"]]
@@ -202,20 +202,20 @@ def test_without_an_answer_after_the_send_the_action_stays_open_and_is_found_lat
     asyncio.run(story())
 
 
-def _place(stage: VaultChain) -> dict[str, Any]:
-    return {"communitySlug": stage.served.seeded["community"]["slug"], "threadId": stage.served.thread("DISCUSSION")}
+def _place(scene: VaultChain) -> dict[str, Any]:
+    return {"communitySlug": scene.served.seeded["community"]["slug"], "threadId": scene.served.thread("DISCUSSION")}
 
 
 def test_a_result_that_arrives_during_a_heartbeat_is_counted_before_anything_else_is_done(
-    stage: VaultChain, account: VaultAccount, database: Database
+    scene: VaultChain, account: VaultAccount, database: Database
 ) -> None:
     """The limits of the heartbeat were judged without it."""
 
     async def story() -> None:
-        async with client_of(stage.served) as client:
+        async with client_of(scene.served) as client:
             agent = await account.agent(client, database, skill=skill(transactions_per_day=1))
             account.transport.silent_from = "eth_sendRawTransaction"
-            await agent.heartbeat(AT, stage.action("deposit", value=1))
+            await agent.heartbeat(AT, scene.action("deposit", value=1))
             decide = agent.decider.decide
 
             async def slowly(observation: Any, judge: Any) -> Any:
@@ -226,9 +226,9 @@ def test_a_result_that_arrives_during_a_heartbeat_is_counted_before_anything_els
                 return await decide(observation, judge)
 
             agent.decider.decide = slowly
-            record = await agent.heartbeat(AT + EVERY_MS, stage.action("deposit", value=2))
+            record = await agent.heartbeat(AT + EVERY_MS, scene.action("deposit", value=2))
             assert outcomes(record) == [("refused", "C18_VENUE")]
-            record = await agent.heartbeat(AT + 2 * EVERY_MS, stage.action("deposit", value=2))
+            record = await agent.heartbeat(AT + 2 * EVERY_MS, scene.action("deposit", value=2))
             assert outcomes(record) == [("refused", "C15_TX_DAY")]
         assert [int(row["value"], 16) for row in account.mined()] == [1]
 
@@ -237,23 +237,23 @@ def test_a_result_that_arrives_during_a_heartbeat_is_counted_before_anything_els
 
 @pytest.mark.parametrize("was_sent", [True, False])
 def test_a_result_found_just_before_the_process_ends_is_told_by_the_next_one(
-    stage: VaultChain, account: VaultAccount, database: Database, was_sent: bool
+    scene: VaultChain, account: VaultAccount, database: Database, was_sent: bool
 ) -> None:
     def breaks(step: str) -> None:
         if step == "after send" and not was_sent:
             raise Killed(step)
 
     async def story() -> None:
-        async with client_of(stage.served) as client:
+        async with client_of(scene.served) as client:
             agent = await account.agent(client, database, breaks=breaks)
             account.transport.silent_from = "eth_sendRawTransaction"
             if was_sent:
-                await agent.heartbeat(AT, stage.action("deposit", value=1))
+                await agent.heartbeat(AT, scene.action("deposit", value=1))
                 for number in range(1, 4):  # heartbeats go on while there is no answer
                     await agent.heartbeat(AT + number * EVERY_MS)
             else:
                 with pytest.raises(Killed):
-                    await agent.heartbeat(AT, stage.action("deposit", value=1))
+                    await agent.heartbeat(AT, scene.action("deposit", value=1))
             account.transport.silent_from = ""
             await agent.source.close()
             assert await agent.broker.resolve() is not None
@@ -267,13 +267,13 @@ def test_a_result_found_just_before_the_process_ends_is_told_by_the_next_one(
 
 
 def test_two_agents_that_decide_the_same_at_the_same_heartbeat_both_do_it(
-    stage: VaultChain, account: VaultAccount, database: Database
+    scene: VaultChain, account: VaultAccount, database: Database
 ) -> None:
     async def story() -> None:
-        async with client_of(stage.served) as client:
+        async with client_of(scene.served) as client:
             for scope in ("community:one", "community:two"):
                 agent = await account.agent(client, database, scope=scope)
-                await agent.heartbeat(AT, stage.action("deposit", value=1))
+                await agent.heartbeat(AT, scene.action("deposit", value=1))
                 assert agent.state.world.use.transactions == 1
         assert [int(row["value"], 16) for row in account.mined()] == [1, 1]
 
@@ -281,18 +281,18 @@ def test_two_agents_that_decide_the_same_at_the_same_heartbeat_both_do_it(
 
 
 def test_an_account_that_cannot_pay_sends_nothing_and_the_agent_goes_on(
-    stage: VaultChain, account: VaultAccount, database: Database
+    scene: VaultChain, account: VaultAccount, database: Database
 ) -> None:
     async def story() -> None:
-        async with client_of(stage.served) as client:
+        async with client_of(scene.served) as client:
             agent = await account.agent(client, database)
             account.transport.ignores_fees = True
-            value = stage.balance(account.address) // 2
-            record = await agent.heartbeat(AT, *[stage.action("deposit", value=value - number) for number in range(2)])
+            value = scene.balance(account.address) // 2
+            record = await agent.heartbeat(AT, *[scene.action("deposit", value=value - number) for number in range(2)])
             assert outcomes(record) == [("allowed", None), ("refused", "C18_VENUE")]
             assert record.body()["verdicts"][1]["detail"].startswith("too_expensive: ")
             assert not agent.source.pending(agent.state.world)
-            await agent.heartbeat(AT + EVERY_MS, stage.action("deposit", value=5))
+            await agent.heartbeat(AT + EVERY_MS, scene.action("deposit", value=5))
             assert agent.state.world.use.transactions == 2 == len(account.mined())
 
     asyncio.run(story())

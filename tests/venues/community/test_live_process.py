@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chain.sending import ask
+from chain.counter_chain import call_node
 from vault_chain import VaultChain, skill, vault_chain
 
 from pitboss.cli.main import main
@@ -25,8 +25,8 @@ from pitboss.skill.document import to_plain
 from pitboss.testing.evm_server import serving_node
 from pitboss.testing.provider import FakeProvider, Play, call
 from process_memory import key_forms, secrets_in
-from signer.hostile import KEY
-from signer.running import PASSPHRASE, make_folder, running
+from signer.hostile_requests import KEY
+from signer.signer_process import PASSPHRASE, make_folder, running_signer
 
 POLICY = """
 version = 1
@@ -51,8 +51,8 @@ HOLDER = "import sys; key = bytes.fromhex(sys.stdin.readline()); print(len(key),
 class Model:
     """Deposits and comments at every heartbeat, with a number that it never uses twice; keeps the results it is told."""
 
-    def __init__(self, stage: VaultChain) -> None:
-        self.stage = stage
+    def __init__(self, scene: VaultChain) -> None:
+        self.stage = scene
         self.number = 0
         self.results: list[dict[str, Any]] = []
 
@@ -92,10 +92,10 @@ def serving_model(model: Model) -> Iterator[str]:
 class KillingNode:
     """Takes the second transaction of an account, looks through the memory of its sender, and kills it before it hears of it."""
 
-    def __init__(self, stage: VaultChain) -> None:
-        self.answer = stage.node.answer
+    def __init__(self, scene: VaultChain) -> None:
+        self.answer = scene.node.answer
         self.victim: subprocess.Popen[str] | None = None
-        self.token = stage.served.token.encode()
+        self.token = scene.served.token.encode()
         self.present: set[bytes] | None = None
         self.taken = 0
 
@@ -110,8 +110,8 @@ class KillingNode:
         return reply
 
 
-def comments(stage: VaultChain) -> Counter[str]:
-    served = stage.served
+def comments(scene: VaultChain) -> Counter[str]:
+    served = scene.served
     path = f"/api/agents/context?agentId={served.agent_id}&commentLimit=200"
     _, answer, _ = served.send("GET", path, served.runner)
     return Counter(row["body"] for row in answer["context"]["communities"][0]["recentComments"])
@@ -152,28 +152,28 @@ def test_a_planted_key_is_found_in_the_process_that_has_it() -> None:
 def test_a_runner_has_no_key_and_a_killed_one_is_followed_by_one_that_does_nothing_twice(tmp_path: Path) -> None:
     home = tmp_path / "runner"
     home.mkdir()
-    with vault_chain(tmp_path / "forum") as stage:
-        node, model, account = KillingNode(stage), Model(stage), address_of(KEY)
-        funds = {"from": stage.node.accounts[0], "to": account, "value": hex(10**18)}
-        ask(stage.node, "eth_sendTransaction", funds)
-        folder = make_folder(home / "signer", POLICY.format(chain_id=stage.node.chain_id, vault=stage.vault))
+    with vault_chain(tmp_path / "forum") as scene:
+        node, model, account = KillingNode(scene), Model(scene), address_of(KEY)
+        funds = {"from": scene.node.accounts[0], "to": account, "value": hex(10**18)}
+        call_node(scene.node, "eth_sendTransaction", funds)
+        folder = make_folder(home / "signer", POLICY.format(chain_id=scene.node.chain_id, vault=scene.vault))
         document = {**to_plain(skill(transactions_per_day=50)), "model": "llm/test", "every": "10s"}
         (tmp_path / "skill.json").write_text(json.dumps(document))
-        stage.node.answer = node
+        scene.node.answer = node
         with (
-            running(folder, ("-m", "pitboss", "signer")),
-            serving_node(stage.node) as rpc_url,
+            running_signer(folder, ("-m", "pitboss", "signer")),
+            serving_node(scene.node) as rpc_url,
             serving_model(model) as url,
         ):
             environment = {
                 **os.environ,
                 "PITBOSS_COMMUNITY_RPC_URL": rpc_url,
-                "PITBOSS_COMMUNITY_CHAIN_ID": str(stage.node.chain_id),
+                "PITBOSS_COMMUNITY_CHAIN_ID": str(scene.node.chain_id),
                 "PITBOSS_COMMUNITY_CONFIRMATIONS": "1",
                 "PITBOSS_COMMUNITY_POLL_S": "0.1",
                 "LLM_BASE_URL": url,
                 "LLM_API_KEY": "a-key-of-no-provider",
-                "RUNNER_TOKEN": stage.served.token,
+                "RUNNER_TOKEN": scene.served.token,
             }
             words = (
                 "community",
@@ -186,7 +186,7 @@ def test_a_runner_has_no_key_and_a_killed_one_is_followed_by_one_that_does_nothi
                 "--json",
                 "--yes",
             )
-            words += ("--server", stage.served.url, "--agent-id", stage.served.agent_id)
+            words += ("--server", scene.served.url, "--agent-id", scene.served.agent_id)
 
             def start(*more: str) -> subprocess.Popen[str]:
                 pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
@@ -197,9 +197,9 @@ def test_a_runner_has_no_key_and_a_killed_one_is_followed_by_one_that_does_nothi
             assert node.present == {node.token}  # its own credential, so the scan reads what is there; and nothing else
             before = model.number
             assert ended(start("--cycles", "2")) == 0
-        del stage.node.answer
-        sent = Counter(int(row["value"], 16) for row in stage.mined(account))
-        posted = comments(stage)
+        del scene.node.answer
+        sent = Counter(int(row["value"], 16) for row in scene.mined(account))
+        posted = comments(scene)
     assert model.number > before
     assert set(sent.values()) == {1}
     assert set(posted.values()) == {1}

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from chain.sending import Breaking, LocalSigner, ask, deploy
+from chain.counter_chain import FaultyPort, LocalSigner, call_node, deploy
 from eth_utils.crypto import keccak
 from live_agent import OF_CHAIN, LiveAgent, fresh_state, no_pause
 from sns.forum_server import Served, serving
@@ -121,12 +121,13 @@ class VaultChain:
         return {**action, "value": str(value)} if value else action
 
     def balance(self, address: str) -> int:
-        return int(ask(self.node, "eth_getBalance", address), 16)
+        return int(call_node(self.node, "eth_getBalance", address), 16)
 
     def mined(self, sender: str, since: int = 0) -> list[dict[str, Any]]:
         """The transactions of an account in the blocks of the chain."""
         blocks = [
-            ask(self.node, "eth_getBlockByNumber", hex(number), True) for number in range(since, self.node.height() + 1)
+            call_node(self.node, "eth_getBlockByNumber", hex(number), True)
+            for number in range(since, self.node.height() + 1)
         ]
         return [tx for block in blocks for tx in block["transactions"] if tx["from"].lower() == sender]
 
@@ -146,7 +147,7 @@ class VaultAccount:
         self.journal = journal
         node = stage.node
         self.first_block = node.height()
-        ask(node, "eth_sendTransaction", {"from": node.accounts[2], "to": self.address, "value": hex(2 * 10**20)})
+        call_node(node, "eth_sendTransaction", {"from": node.accounts[2], "to": self.address, "value": hex(2 * 10**20)})
 
     async def agent(
         self,
@@ -160,8 +161,8 @@ class VaultAccount:
     ) -> LiveAgent:
         """A new process of the agent, which continues from a state."""
         self.transport = NodeTransport(self.stage.node, breaks)
-        signer: Any = Breaking(LocalSigner(self.key, self.policy, self.journal), breaks)
-        outbox: Any = Breaking(StoredOutbox(database, SystemClock().now), lambda step: breaks(step + OF_CHAIN))
+        signer: Any = FaultyPort(LocalSigner(self.key, self.policy, self.journal), breaks)
+        outbox: Any = FaultyPort(StoredOutbox(database, SystemClock().now), lambda step: breaks(step + OF_CHAIN))
         settings = SenderSettings(confirmations=1, turns=4, replace_turns=9, max_gas=skill.risk.gas)
         json_rpc = JsonRpcClient(self.transport, self.stage.node.chain_id)
         chain = await RpcChain.open(json_rpc, signer, outbox, settings, "agent", SystemClock().now, no_pause)
@@ -205,7 +206,7 @@ def vault_chain(home: Path, hostile_text: str = "Are deposits safe?") -> Iterato
     """A new chain, and a forum server whose community lists its contracts and in which somebody has posted a text."""
     node = EmbeddedEvmNode()
     vault, echo = deploy(node, VAULT["bytecode"]), deploy(node, ECHO_CODE)
-    ask(
+    call_node(
         node, "eth_sendTransaction", {"from": node.accounts[1], "to": vault, "value": hex(10**21), "data": "0xd0e30db0"}
     )
     rows = [("vault", vault, VAULT["abi"]), ("echo", echo, ECHO_ABI)]

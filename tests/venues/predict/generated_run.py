@@ -18,7 +18,7 @@ from pitboss.venues.predict.outcome import PredictLedger, PredictOutcome
 from pitboss.venues.predict.portfolio import equity
 from pitboss.venues.predict.state import QUOTE, Side, contracts, usd
 from pitboss.venues.predict.svi import FLOAT
-from venues.predict import stage
+from venues.predict import predict_ticks
 from venues.predict.scene import NOW
 
 INITIAL = 100
@@ -49,24 +49,24 @@ def drive(
 ) -> Ran:
     """A tick a minute; where `silent`, prices come twenty seconds before it and ten after, so that decisions
     wait; the second one is `later` times the first."""
-    decider = stage.Mind(answers) if callable(answers) else answers
-    given = stage.ports(decider, caps, build_prompts=False)
-    state, ledger, records = stage.fresh(INITIAL), PredictLedger(), []
+    decider = predict_ticks.ScriptedDecider(answers) if callable(answers) else answers
+    given = predict_ticks.ports(decider, caps, build_prompts=False)
+    state, ledger, records = predict_ticks.new_state(INITIAL), PredictLedger(), []
     late: tuple[Any, ...] = ()
-    for place, spot in enumerate(stage.path(seed, minutes)):
+    for place, spot in enumerate(predict_ticks.price_path(seed, minutes)):
         at = NOW + place * MINUTE_MS
-        happened = stage.WorldEvents(late)
+        happened = predict_ticks.WorldEvents(late)
         late = ()
-        state, news = stage.updated(state, given, spot, at - 20_000 if silent(place) else at)
+        state, news = predict_ticks.state_after_update(state, given, spot, at - 20_000 if silent(place) else at)
         happened = replace(news, receipts=(*happened.receipts, *news.receipts))
         worth = text(contracts(equity(state.world.world)))
         point: Piece = (at + MINUTE_MS, MINUTE_MS, worth, 1)
-        done = stage.quiet(state, given, at, replace(happened, equity=(point,)))
+        done = predict_ticks.tick_without_update(state, given, at, replace(happened, equity=(point,)))
         state = done.state
         ledger.take("tick", done.covered, done.receipts, done.decision.cost_usd, done.decision.saved_usd)
         records.append(done.record)
         if silent(place):
-            state, news = stage.updated(state, given, int(spot * later), at + 10_000)
+            state, news = predict_ticks.state_after_update(state, given, int(spot * later), at + 10_000)
             late = tuple(news.receipts)
     return Ran(records, ledger, NOW + minutes * MINUTE_MS)
 

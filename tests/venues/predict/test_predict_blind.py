@@ -33,7 +33,7 @@ from pitboss.venues.predict.blind import PredictAnonymiser
 from pitboss.venues.predict.request import PredictRequest
 from pitboss.venues.predict.standin import answer
 from pitboss.venues.predict.venue import VENUE
-from venues.predict.minutes import FROM, put_minutes
+from venues.predict.minute_bars import FROM, write_minute_bars
 
 REQUEST = PredictRequest(
     skill=read_document("brain", VENUE.examples()["btc-brain.yaml"], ".yaml"),
@@ -48,7 +48,7 @@ REQUEST = PredictRequest(
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("predict")
-    put_minutes(home)
+    write_minute_bars(home)
     return home
 
 

@@ -16,8 +16,8 @@ from pitboss.venues.predict.state import QUOTE, open_world
 from pitboss.venues.predict.svi import FLOAT
 from pitboss.venues.predict.system_prompt import FOOTER, HEADER, compose_mandate
 from pitboss.venues.predict.world import feed
+from venues.predict.predict_ticks import SOON, candles, price_path
 from venues.predict.scene import NOW, opened, venue
-from venues.predict.stage import SOON, candles, path
 
 CONTEXT = PredictPrompts("Be careful.")
 DESK = Desk(feed(open_world(10**12, 100 * QUOTE), "BTC", 63_213 * FLOAT, NOW, 0.5, tiers=("1h",)).world)
@@ -40,7 +40,7 @@ def test_a_shipped_mandate_is_plain_text_of_a_sane_length(name: str) -> None:
 
 
 def test_the_sections_come_in_their_order() -> None:
-    market = candles(path(2, 90), NOW - 89 * MINUTE_MS)
+    market = candles(price_path(2, 90), NOW - 89 * MINUTE_MS)
     last = LastDecision(NOW - MINUTE_MS, "refused", "", '{"action":"mint"}', "B2_MARKET", "no market 'x'")
     observation = replace(observe(DESK, NOW, view=market.view(NOW)), last=last, notes=("the indexer is slow",))
     titles = [line for line in CONTEXT.user(observation).splitlines() if line.startswith("## ")]
@@ -71,7 +71,7 @@ def test_the_same_observation_gives_the_same_bytes_and_notes_the_same_asks() -> 
 
 
 def test_closes_are_closed_bars_of_the_window_only() -> None:
-    spots = path(2, 90)
+    spots = price_path(2, 90)
     market = candles(spots, NOW - 40 * MINUTE_MS)  # half of them are after the tick
     user = CONTEXT.user(replace(observe(DESK, NOW, view=market.view(NOW)), candles_minutes=10))
     line = next(line for line in user.splitlines() if "one-minute closes" in line)

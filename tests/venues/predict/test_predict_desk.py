@@ -24,7 +24,7 @@ from pitboss.venues.predict.state import ACCOUNT, QUOTE, MarketTerms, PredictWor
 from pitboss.venues.predict.svi import FLOAT
 from pitboss.venues.predict.trade import WorldStep, preview
 from pitboss.venues.predict.world import push, push_price
-from venues.predict.judging import judge
+from venues.predict.guard_result import judge
 from venues.predict.scene import HOURLY, LATER, MINT, NOW, SPOT, opened, venue, yes
 
 CAPS = PredictCaps()

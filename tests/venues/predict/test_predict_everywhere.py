@@ -15,7 +15,7 @@ from pitboss.runs import venues as installed_venues
 from pitboss.venues.perp.venue import VENUE as PERP
 from pitboss.venues.predict.venue import VENUE, PredictVenue
 from server.workspaces import call, refused, visit, workspace_of
-from venues.predict.minutes import put_minutes
+from venues.predict.minute_bars import write_minute_bars
 
 SPAN = ("--from", "2026-02-22", "--to", "2026-02-22T03:00:00Z")
 TICK = "2026-02-22T02:00:00Z"
@@ -25,7 +25,7 @@ TICK = "2026-02-22T02:00:00Z"
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the example skill, three hours of one-minute bars and a run of the stand-in."""
     folder = tmp_path_factory.mktemp("predict")
-    put_minutes(folder / ".pitboss")
+    write_minute_bars(folder / ".pitboss")
     (folder / "brain.yaml").write_text(VENUE.examples()["btc-brain.yaml"])
     return folder
 

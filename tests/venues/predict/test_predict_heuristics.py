@@ -17,8 +17,8 @@ from pitboss.venues.predict.observation import PredictObservation, observe
 from pitboss.venues.predict.state import QUOTE, MarketTerms, open_world
 from pitboss.venues.predict.svi import FLOAT
 from pitboss.venues.predict.world import feed
+from venues.predict.predict_ticks import new_state, ports, price_path, run
 from venues.predict.scene import NOW
-from venues.predict.stage import fresh, path, ports, run
 
 FIRST = "BTC-2026-05-27T12:15:00Z"
 DESK = Desk(feed(open_world(10**12, 100 * QUOTE), "BTC", 63_213 * FLOAT, NOW, 0.5).world)
@@ -76,7 +76,7 @@ def test_it_goes_on_to_the_next_expiry_when_one_is_near_or_full_and_holds_when_n
 def test_a_run_of_alternate_is_never_refused_and_stays_within_its_budgets() -> None:
     caps = PredictCaps(max_spend_per_day=40 * QUOTE, max_exposure_per_expiry=10 * QUOTE)
     given = ports(heuristic("alternate"), caps, build_prompts=False)
-    state, records = run(fresh(), given, path(9, 60))
+    state, records = run(new_state(), given, price_path(9, 60))
     verdicts = [one for record in records for one in record.body()["verdicts"]]
     assert {one["outcome"] for one in verdicts} == {"allowed"}
     sides = [one["side"] for record in records[:6] for one in record.body()["proposals"]]

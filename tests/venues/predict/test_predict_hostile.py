@@ -15,7 +15,7 @@ from pitboss.venues.predict.state import ACCOUNT, QUOTE, PredictWorld, money, op
 from pitboss.venues.predict.svi import FLOAT
 from pitboss.venues.predict.trade import ContractTrade, fair_value, weigh_mint
 from pitboss.venues.predict.world import feed, push
-from venues.predict.judging import judge
+from venues.predict.guard_result import judge
 from venues.predict.scene import MINT, NOW, SPOT, opened
 
 NUMBERS: list[Any] = [

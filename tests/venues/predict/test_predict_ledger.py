@@ -19,8 +19,8 @@ from pitboss.venues.predict.state import QUOTE, MarketTerms, binary, usd
 from pitboss.venues.predict.svi import FLOAT
 from pitboss.venues.predict.trade import preview
 from venues.predict.generated_run import LOOSE, drive, forecaster
+from venues.predict.predict_ticks import SOON
 from venues.predict.scene import NOW
-from venues.predict.stage import SOON
 
 MINT = {
     "action": "mint",

@@ -20,7 +20,7 @@ from pitboss.venues.predict.state import ACCOUNT, QUOTE, MarketTerms, PredictWor
 from pitboss.venues.predict.svi import FLOAT
 from pitboss.venues.predict.trade import mint, preview
 from pitboss.venues.predict.world import create_oracle, push, push_price, set_ask_bounds
-from venues.predict.judging import Judged, judge
+from venues.predict.guard_result import GuardResult, judge
 from venues.predict.scene import HOURLY, LATER, MINT, NOW, SPOT, done, no, opened, venue, yes
 
 CAPS = PredictCaps()
@@ -47,18 +47,18 @@ CODES = [
 
 def asked(
     world: PredictWorld | None = None, caps: PredictCaps = CAPS, spent: Spent = NONE, now: int = NOW, **changes: Any
-) -> Judged:
+) -> GuardResult:
     seen = changes.pop("seen", None)
     return judge(caps, world or venue(), spent, {**MINT, **changes}, now, NOW, seen=seen)
 
 
-def allowed(found: Judged) -> Judged:
+def allowed(found: GuardResult) -> GuardResult:
     assert found.verdict.outcome == "allowed", found.verdict
     assert found.order is not None
     return found
 
 
-def refused(found: Judged, code: str, words: str = "") -> None:
+def refused(found: GuardResult, code: str, words: str = "") -> None:
     assert (found.verdict.outcome, found.verdict.code) == ("refused", code), found.verdict
     assert words in found.verdict.detail
     assert found.order is None

@@ -22,10 +22,10 @@ from pitboss.venues.predict.trade import mint
 from pitboss.venues.predict.venue import VENUE
 from pitboss.venues.predict.world import feed
 from venues.perp.scene import now
+from venues.predict.predict_ticks import SOON, TOOLS, candles, price_path
 from venues.predict.scene import HOURLY, LATER, NOW, opened, venue, yes
-from venues.predict.stage import SOON, TOOLS, candles, path
 
-SPOTS = path(5, 120)
+SPOTS = price_path(5, 120)
 
 
 def fed(at: int = NOW, spot: int = 63_213 * FLOAT) -> Desk:

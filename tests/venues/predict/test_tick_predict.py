@@ -25,25 +25,25 @@ from pitboss.venues.predict.ladder import ladder
 from pitboss.venues.predict.ports import read_state
 from pitboss.venues.predict.state import ACCOUNT, QUOTE, money
 from pitboss.venues.predict.svi import FLOAT
-from venues.predict.scene import NOW
-from venues.predict.stage import (
+from venues.predict.predict_ticks import (
     MANDATE,
     SOON,
-    Mind,
+    ScriptedDecider,
+    always_decides,
     body,
     candles,
-    fresh,
-    looping,
+    deciding_loop,
     model_of,
-    path,
+    new_state,
     ports,
-    quiet,
+    price_path,
     run,
-    saying,
+    state_after_update,
     step,
-    updated,
+    tick_without_update,
     verdicts,
 )
+from venues.predict.scene import NOW
 from venues.predict.test_predict_hostile import hostile
 
 SPOT = 63_213 * FLOAT
@@ -60,7 +60,7 @@ REDEEM: dict[str, Any] = {"action": "redeem", "market_id": SOON, "side": "YES", 
 
 
 def one(*intents: Any, caps: PredictCaps | None = None, cash: int = 100, **more: Any) -> Any:
-    return step(fresh(cash), ports(saying(*intents), caps, **more), SPOT, NOW)
+    return step(new_state(cash), ports(always_decides(*intents), caps, **more), SPOT, NOW)
 
 
 # What a tick does --------------------------------------------------------------------------------------------------
@@ -86,7 +86,7 @@ def test_a_mint_is_judged_made_counted_and_recorded() -> None:
 
 def test_a_redeem_sells_the_whole_position_back() -> None:
     done = one(MINT)
-    after = step(done.state, ports(saying(REDEEM)), SPOT, NOW + MINUTE_MS)
+    after = step(done.state, ports(always_decides(REDEEM)), SPOT, NOW + MINUTE_MS)
     assert verdicts(after) == [("allowed", None)]
     assert body(after)["after"]["positions"] == []
     assert 99 < Decimal(body(after)["after"]["cash"]) < 100
@@ -95,8 +95,8 @@ def test_a_redeem_sells_the_whole_position_back() -> None:
 
 def test_a_position_is_paid_at_settlement_and_the_model_is_informed() -> None:
     spots = [SPOT] * 60 + [63_400 * FLOAT] * 2
-    mind = Mind(lambda observation: [MINT] if observation.at == NOW else [])
-    state, _ = run(fresh(), ports(mind), spots)
+    mind = ScriptedDecider(lambda observation: [MINT] if observation.at == NOW else [])
+    state, _ = run(new_state(), ports(mind), spots)
     paid = [fill for fill in state.world.done if fill.kind == "payout"]
     assert [(fill.side, fill.price, fill.amount > 3) for fill in paid] == [("YES", 1, True)]
     assert state.world.world.accounts[ACCOUNT].positions == {}
@@ -109,16 +109,16 @@ def test_a_position_is_paid_at_settlement_and_the_model_is_informed() -> None:
 def test_the_original_shape_without_a_market_is_taken() -> None:
     seed = {"action": "mint", "side": "YES", "strike": 63_200, "spendDusdc": 2, "confidence": 1, "reasoning": "x"}
     other = {"action": "mint", "side": "NO", "strike": 63_200, "spend_dusdc": 2, "confidence_0_1": 0, "reasoning": "x"}
-    given = ports(saying(seed, other), PredictCaps(max_spend_per_tick=4 * QUOTE))
-    several = step(fresh(), given, SPOT, NOW, tiers=("1w",))
+    given = ports(always_decides(seed, other), PredictCaps(max_spend_per_tick=4 * QUOTE))
+    several = step(new_state(), given, SPOT, NOW, tiers=("1w",))
     assert verdicts(several) == [("allowed", None), ("allowed", None)]
     nearest = min(several.state.world.world.oracles.values(), key=lambda oracle: oracle.expiry_at).id
     assert {receipt.symbol for receipt in several.receipts if receipt.kind == "filled"} == {nearest}
     assert ["B2_MARKET", None, "the nearest open market"] in body(several)["verdicts"][0]["margins"]
-    state, _ = updated(fresh(), given, SPOT, NOW)
+    state, _ = state_after_update(new_state(), given, SPOT, NOW)
     only = {name: oracle for name, oracle in state.world.world.oracles.items() if name == SOON}
     state = replace(state, world=replace(state.world, world=replace(state.world.world, oracles=only)))
-    assert verdicts(quiet(state, given, NOW)) == [("allowed", None), ("allowed", None)]
+    assert verdicts(tick_without_update(state, given, NOW)) == [("allowed", None), ("allowed", None)]
 
 
 # Every rule through a tick -----------------------------------------------------------------------------------------
@@ -146,7 +146,7 @@ def test_a_rule_refuses_through_the_tick_and_is_reported_at_the_next(
     assert verdicts(done) == [("refused", code)]
     assert done.state.world.world.accounts[ACCOUNT].cash == 100 * QUOTE
     assert done.state.world.spent.total == 0
-    given = ports(saying(), PredictCaps(**caps))
+    given = ports(always_decides(), PredictCaps(**caps))
     after = step(done.state, given, SPOT, NOW + MINUTE_MS)
     prompt = codec.loads(after.record.extra)["prompt"][1]
     assert f"engine: refused {code}" in prompt
@@ -154,15 +154,15 @@ def test_a_rule_refuses_through_the_tick_and_is_reported_at_the_next(
 
 
 def test_b4_an_old_price_is_refused_and_a_fresh_one_is_waited_for() -> None:
-    given = ports(saying(MINT))
-    state, _ = updated(fresh(), given, SPOT, NOW)
-    assert verdicts(quiet(state, given, NOW + 30_001)) == [("refused", "B4_STALE")]
-    assert verdicts(quiet(state, given, NOW + 30_000)) == [("allowed", None)]
+    given = ports(always_decides(MINT))
+    state, _ = state_after_update(new_state(), given, SPOT, NOW)
+    assert verdicts(tick_without_update(state, given, NOW + 30_001)) == [("refused", "B4_STALE")]
+    assert verdicts(tick_without_update(state, given, NOW + 30_000)) == [("allowed", None)]
 
 
 def test_b6_an_ask_outside_the_bounds_is_refused() -> None:
-    given = ports(saying())
-    world = step(fresh(), given, SPOT, NOW).state.world.world
+    given = ports(always_decides())
+    world = step(new_state(), given, SPOT, NOW).state.world.world
     far = next(rung for rung in ladder(world, SOON, NOW, 50 * FLOAT, 40) if "YES" not in rung.sides)
     assert verdicts(one({**MINT, "strike": far.strike // FLOAT})) == [("refused", "B6_ASK_BOUNDS")]
 
@@ -175,9 +175,9 @@ def test_b7_compares_with_the_ask_of_this_tick_and_never_with_that_of_an_earlier
             calls("submit_decision", **MINT),
         ]
     )
-    context = ports(saying()).context
-    given = ports(looping(model_of(lambda request: next(looks)), context))
-    first = step(fresh(), given, SPOT, NOW)
+    context = ports(always_decides()).context
+    given = ports(deciding_loop(model_of(lambda request: next(looks)), context))
+    first = step(new_state(), given, SPOT, NOW)
     jumped = SPOT + 60 * FLOAT  # the nearest strike is another one, so the prompt shows 63200 no more
     second = step(first.state, given, jumped, NOW + MINUTE_MS)
     assert verdicts(second) == [("allowed", None)]
@@ -187,7 +187,7 @@ def test_b9_a_spend_beyond_the_tick_is_reduced_and_reported() -> None:
     done = one({**MINT, "spend": 50})
     assert verdicts(done) == [("reduced", "B9_SPEND_TICK")]
     assert done.state.world.spent.total <= 2 * QUOTE
-    after = step(done.state, ports(saying()), SPOT, NOW + MINUTE_MS)
+    after = step(done.state, ports(always_decides()), SPOT, NOW + MINUTE_MS)
     prompt = codec.loads(after.record.extra)["prompt"][1]
     assert "engine: accepted B9_SPEND_TICK" in prompt
     assert "spend 50 reduced to 2" in prompt
@@ -234,16 +234,16 @@ def test_a_rule_that_breaks_halts_mints_and_leaves_redeems(monkeypatch: pytest.M
     rules = (*rule_book.RULES[:5], Rule("B6_ASK_BOUNDS", "mints", broken, ""), *rule_book.RULES[6:])
     with monkeypatch.context() as patch:
         patch.setattr(rule_book, "RULES", rules)
-        done = step(held, ports(saying(MINT)), SPOT, NOW + MINUTE_MS)
+        done = step(held, ports(always_decides(MINT)), SPOT, NOW + MINUTE_MS)
     assert verdicts(done) == [("refused", "B6_ASK_BOUNDS")]
     assert [receipt["kind"] for receipt in body(done)["receipts"]] == ["halted"]
-    after = step(done.state, ports(saying(MINT, REDEEM)), SPOT, NOW + 2 * MINUTE_MS)
+    after = step(done.state, ports(always_decides(MINT, REDEEM)), SPOT, NOW + 2 * MINUTE_MS)
     assert verdicts(after) == [("refused", "B15_VENUE"), ("allowed", None)]
 
 
 def test_nobody_is_asked_about_an_account_with_nothing_left() -> None:
-    mind = saying(MINT)
-    done = step(fresh(0), ports(mind), SPOT, NOW)
+    mind = always_decides(MINT)
+    done = step(new_state(0), ports(mind), SPOT, NOW)
     assert (mind.seen, body(done)["flags"], body(done)["prompt_sha256"]) == ([], ["ruined"], None)
     held = one(MINT).state.world
     broke = replace(held, world=replace(held.world, accounts={ACCOUNT: replace(held.world.accounts[ACCOUNT], cash=0)}))
@@ -264,10 +264,10 @@ def test_a_model_looks_decides_and_is_forced_on_its_last_step() -> None:
         name, arguments = looks[len(asked) % 3]
         return calls(name, **arguments)
 
-    context = ports(saying()).context
-    spots = path(1, 40)
-    given = ports(looping(model_of(answer), context, max_steps=4), view=candles(spots).view)
-    done = step(fresh(), given, SPOT, NOW)
+    context = ports(always_decides()).context
+    spots = price_path(1, 40)
+    given = ports(deciding_loop(model_of(answer), context, max_steps=4), view=candles(spots).view)
+    done = step(new_state(), given, SPOT, NOW)
     assert [request.must_call for request in asked] == [None, None, None, "submit_decision"]
     assert [tool.name for tool in asked[-1].tools] == ["submit_decision"]
     assert verdicts(done) == [("allowed", None)]
@@ -276,9 +276,9 @@ def test_a_model_looks_decides_and_is_forced_on_its_last_step() -> None:
 
 
 def test_a_model_that_never_decides_holds() -> None:
-    context = ports(saying()).context
-    given = ports(looping(model_of(lambda request: says("hm")), context, max_steps=3))
-    done = step(fresh(), given, SPOT, NOW)
+    context = ports(always_decides()).context
+    given = ports(deciding_loop(model_of(lambda request: says("hm")), context, max_steps=3))
+    done = step(new_state(), given, SPOT, NOW)
     assert body(done)["flags"] == ["no_decision"]
     prompt = codec.loads(step(done.state, given, SPOT, NOW + MINUTE_MS).record.extra)["prompt"][1]
     assert "## Last decision\nhold (no_decision)" in prompt
@@ -289,7 +289,7 @@ def test_a_malformed_decision_is_reported_in_the_words_of_this_venue() -> None:
         [calls("submit_decision", action="open_long", reasoning="?"), says("well"), calls("submit_decision", **MINT)]
     )
     model = model_of(lambda request: next(replies))
-    done = step(fresh(), ports(looping(model, ports(saying()).context)), SPOT, NOW)
+    done = step(new_state(), ports(deciding_loop(model, ports(always_decides()).context)), SPOT, NOW)
     assert verdicts(done) == [("allowed", None)]
     heard = [message.text for message in model.requests[-1].messages if message.role != "assistant"]
     assert "action must be one of mint, redeem, hold" in heard[1]
@@ -298,10 +298,13 @@ def test_a_malformed_decision_is_reported_in_the_words_of_this_venue() -> None:
 
 def test_a_decision_as_json_text_is_read_where_the_model_cannot_be_made_to_call() -> None:
     text = codec.dumps(codec.number_fragments(MINT)).decode()
-    loop = looping(
-        model_of(lambda request: says(text)), ports(saying()).context, max_steps=2, policy=RequestPolicy("schema")
+    loop = deciding_loop(
+        model_of(lambda request: says(text)),
+        ports(always_decides()).context,
+        max_steps=2,
+        policy=RequestPolicy("schema"),
     )
-    assert verdicts(step(fresh(), ports(loop), SPOT, NOW)) == [("allowed", None)]
+    assert verdicts(step(new_state(), ports(loop), SPOT, NOW)) == [("allowed", None)]
 
 
 # Determinism and resume --------------------------------------------------------------------------------------------
@@ -327,7 +330,7 @@ def talkative() -> Any:
             },
         )
 
-    return looping(model_of(answer), ports(saying()).context)
+    return deciding_loop(model_of(answer), ports(always_decides()).context)
 
 
 @pytest.mark.parametrize("decider", ["model", "alternate"])
@@ -340,12 +343,12 @@ def test_the_same_path_gives_the_same_bytes_and_a_stored_state_goes_on_with_them
             build_prompts=decider == "model",
         )
 
-    spots = path(7, 80)
-    whole, records = run(fresh(), given(), spots)
-    again, others = run(fresh(), given(), spots)
+    spots = price_path(7, 80)
+    whole, records = run(new_state(), given(), spots)
+    again, others = run(new_state(), given(), spots)
     assert [record.covered for record in records] == [record.covered for record in others]
     assert [record.extra for record in records] == [record.extra for record in others]
-    half, first = run(fresh(), given(), spots, until=33)
+    half, first = run(new_state(), given(), spots, until=33)
     stored = codec.loads(codec.dumps(half))
     back = read_state(stored)
     assert back == half
@@ -357,24 +360,24 @@ def test_the_same_path_gives_the_same_bytes_and_a_stored_state_goes_on_with_them
 
 
 def test_a_state_with_waiting_orders_is_stored_and_goes_on() -> None:
-    given = ports(saying(MINT))
-    state, _ = updated(fresh(), given, SPOT, NOW)
-    waiting = quiet(state, given, NOW + 5_000).state
+    given = ports(always_decides(MINT))
+    state, _ = state_after_update(new_state(), given, SPOT, NOW)
+    waiting = tick_without_update(state, given, NOW + 5_000).state
     assert [ticket.id for ticket in waiting.world.waiting] == ["o1"]
     back = read_state(codec.loads(codec.dumps(waiting)))
     assert back == waiting
-    ends = [updated(one, given, SPOT, NOW + 9_000) for one in (waiting, back)]
+    ends = [state_after_update(one, given, SPOT, NOW + 9_000) for one in (waiting, back)]
     assert codec.dumps(ends[0]) == codec.dumps(ends[1])
     assert ends[0][0].world.world.accounts[ACCOUNT].positions
 
 
 def test_a_refusal_at_execution_is_reported_at_the_next_tick() -> None:
-    given = ports(saying(MINT))
-    state, _ = updated(fresh(), given, SPOT, NOW)
-    waiting = quiet(state, given, NOW + 5_000)
+    given = ports(always_decides(MINT))
+    state, _ = state_after_update(new_state(), given, SPOT, NOW)
+    waiting = tick_without_update(state, given, NOW + 5_000)
     assert verdicts(waiting) == [("allowed", None)]
     assert [receipt.kind for receipt in waiting.receipts] == ["accepted"]
-    done = step(waiting.state, ports(saying()), SPOT, NOW + 5_000 + 40_000)
+    done = step(waiting.state, ports(always_decides()), SPOT, NOW + 5_000 + 40_000)
     prompt = codec.loads(done.record.extra)["prompt"][1]
     assert "## Since your last decision" in prompt
     assert "refused at execution by B4_STALE: YES 63200" in prompt
@@ -382,12 +385,12 @@ def test_a_refusal_at_execution_is_reported_at_the_next_tick() -> None:
 
 
 def test_an_update_after_the_tick_cannot_change_its_record() -> None:
-    spots = path(3, 20)
+    spots = price_path(3, 20)
     bent = [*spots[:10], *(spot + 500 * FLOAT for spot in spots[10:])]
     digests = []
     for chosen in (spots, bent):
         given = ports(talkative(), view=candles(chosen).view)
-        digests.append([record.digest for record in run(fresh(), given, chosen)[1]])
+        digests.append([record.digest for record in run(new_state(), given, chosen)[1]])
     assert digests[0][:10] == digests[1][:10]
     assert digests[0][10] != digests[1][10]
 
@@ -407,7 +410,7 @@ class Life:
     """One account from its beginning, with every cent it spent counted beside it, by tick and by day."""
 
     def __init__(self, at: int) -> None:
-        self.state, self.at, self.began = fresh(80), at, at
+        self.state, self.at, self.began = new_state(80), at, at
         self.money = money(self.state.world.world)
         self.decided_at: dict[str, int] = {}
         self.on_day: dict[int, int] = {}
@@ -447,12 +450,12 @@ def campaign(seed: int, ticks: int) -> dict[str, int]:
             life = Life(life.at)
         life.at += rng.choice([1_000, 7_000, 15_000, 20_000, 60_000, 900_000])
         intents = [hostile(rng, life.state.world.world, spot) for _ in range(rng.randint(0, 4))]
-        given, happened = ports(saying(*intents), CAPS, build_prompts=False), WorldEvents()
+        given, happened = ports(always_decides(*intents), CAPS, build_prompts=False), WorldEvents()
         if rng.random() < 0.5:
             spot = max(55_000 * FLOAT, spot + int(rng.gauss(0, 40)) * FLOAT)
-            life.state, happened = updated(life.state, given, spot, life.at)
+            life.state, happened = state_after_update(life.state, given, spot, life.at)
             life.count(happened.receipts)
-        done = quiet(life.state, given, life.at, happened)
+        done = tick_without_update(life.state, given, life.at, happened)
         life.count(done.receipts[len(happened.receipts) :])
         life.state = done.state
         counts["refused"] += sum(outcome == "refused" for outcome, _ in verdicts(done))
@@ -484,12 +487,12 @@ def test_a_hijacked_model_s_calls_never_pass_a_cap() -> None:
         reply = calls_text("submit_decision", said[-1])
         return together(reply, calls("list_strikes", market_id=SOON, count=40)) if rng.random() < 0.3 else reply
 
-    given = ports(looping(model_of(answer), ports(saying()).context, max_steps=2), CAPS)
+    given = ports(deciding_loop(model_of(answer), ports(always_decides()).context, max_steps=2), CAPS)
     for place in range(150):
         life.at = NOW + place * MINUTE_MS
-        life.state, happened = updated(life.state, given, SPOT, life.at)
+        life.state, happened = state_after_update(life.state, given, SPOT, life.at)
         life.count(happened.receipts)
-        done = quiet(life.state, given, life.at, happened)
+        done = tick_without_update(life.state, given, life.at, happened)
         life.count(done.receipts[len(happened.receipts) :])
         life.state = done.state
         life.check()
@@ -500,6 +503,6 @@ def test_a_hijacked_model_s_calls_never_pass_a_cap() -> None:
 
 def test_a_tick_of_a_policy_without_a_prompt_is_free() -> None:
     given = ports(heuristic("yes-only"), build_prompts=False)
-    done = step(fresh(), given, SPOT, NOW)
+    done = step(new_state(), given, SPOT, NOW)
     assert body(done)["prompt_sha256"] is None
     assert codec.loads(done.record.extra) == {"cost_usd": "0"}

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from example_counts import seeds
-from figures import keep
+from figures import save_figures
 from pitboss.venues.community.chain.stored_transaction import StoredTransaction
-from venues.community.chain.sending import Account, Killed, account
+from venues.community.chain.counter_chain import Account, Killed, account
 
 INTENTS = 5
 FAULTS = 10_000
@@ -63,7 +63,7 @@ def test_of_ten_thousand_faults_none_leads_to_a_second_transaction_or_a_gap(tmp_
         episodes += 1
         faults += asyncio.run(episode(tmp_path / str(episodes), 1_000 + episodes))
     figures = {"faults": faults.total(), "episodes": episodes, "intents": episodes * INTENTS, "by kind": faults}
-    keep("chain faults", {**figures, "double sends": 0, "nonce gaps": 0})  # `episode` checks each one
+    save_figures("chain faults", {**figures, "double sends": 0, "nonce gaps": 0})  # `episode` checks each one
 
 
 async def kill_at(folder: Path, name: str, place: int) -> bool:

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from example_counts import cases
-from forked import command
+from forked import forked_command
 from pitboss.signer.secp256k1_keys import address_of
 from pitboss.testing.rpc_faults import serve_rpc
-from signer.hostile import KEY, PASSPHRASE_FORMS
-from signer.running import make_folder, running
-from venues.community.chain.sending import Stage, ask, empty_database, stage
+from signer.hostile_requests import KEY, PASSPHRASE_FORMS
+from signer.signer_process import make_folder, running_signer
+from venues.community.chain.counter_chain import CounterChain, call_node, counter_chain, empty_database
 
 POLICY = """
 version = 1
@@ -36,7 +36,7 @@ functions = ["mark(uint256)"]
 class KillingNode:
     """The embedded chain; it kills whoever sends a transaction, before or after it has taken it."""
 
-    def __init__(self, stage: Stage, takes_it: bool) -> None:
+    def __init__(self, stage: CounterChain, takes_it: bool) -> None:
         self.node, self.takes_it = stage.node, takes_it
         self.victim: int | None = None
         self.leaks: list[str] = []
@@ -64,21 +64,29 @@ def leaks_of(pid: int) -> list[str]:
 def test_a_runner_killed_while_it_sends_is_followed_by_one_that_sends_nothing_twice(
     tmp_path: Path, takes_it: bool
 ) -> None:
-    scene = stage()
+    scene = counter_chain()
     contract, number = scene.contract.address, 10**50 + takes_it
     folder = make_folder(tmp_path / "signer", POLICY.format(chain_id=scene.node.chain_id, address=contract), KEY)
     (tmp_path / "pitboss.db").write_bytes(empty_database())
     account = address_of(KEY)
     scene.node.drop_pool()
-    ask(scene.node, "eth_sendTransaction", {"from": scene.node.accounts[0], "to": account, "value": hex(10**18)})
+    call_node(scene.node, "eth_sendTransaction", {"from": scene.node.accounts[0], "to": account, "value": hex(10**18)})
     scene.node.mine()
-    before = int(ask(scene.node, "eth_getTransactionCount", account), 16)
+    before = int(call_node(scene.node, "eth_getTransactionCount", account), 16)
 
     async def run(node: KillingNode, kill: bool) -> tuple[int | None, str]:
         async with serve_rpc(node.post) as url:
-            words = ("-m", "venues.community.chain.worker", tmp_path, url, scene.node.chain_id, contract, number)
+            words = (
+                "-m",
+                "venues.community.chain.sender_process",
+                tmp_path,
+                url,
+                scene.node.chain_id,
+                contract,
+                number,
+            )
             process = await asyncio.create_subprocess_exec(
-                *((sys.executable, *map(str, words)) if kill else command(*words)),
+                *((sys.executable, *map(str, words)) if kill else forked_command(*words)),
                 stdout=asyncio.subprocess.PIPE,
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             )
@@ -87,10 +95,10 @@ def test_a_runner_killed_while_it_sends_is_followed_by_one_that_sends_nothing_tw
             return process.returncode, output.decode()
 
     node = KillingNode(scene, takes_it)
-    with running(folder, is_forked=True):
+    with running_signer(folder, is_forked=True):
         assert asyncio.run(run(node, kill=True)) == (-9, "")
         assert node.leaks == []
         assert asyncio.run(run(node, kill=False)) == (0, '"mined"\n')
     marks = scene.contract.abi.named("marks")[0].selector + number.to_bytes(32, "big").hex()
-    assert int(ask(scene.node, "eth_call", {"to": contract, "data": marks}), 16) == 1
-    assert int(ask(scene.node, "eth_getTransactionCount", account), 16) == before + 1
+    assert int(call_node(scene.node, "eth_call", {"to": contract, "data": marks}), 16) == 1
+    assert int(call_node(scene.node, "eth_getTransactionCount", account), 16) == before + 1

@@ -22,7 +22,15 @@ from pitboss.venues.community.chain.rpc_chain import RpcChain
 from pitboss.venues.community.chain.stored_transaction import StoredTransaction
 from pitboss.venues.community.chain.transaction_sender import SenderSettings
 from pitboss.venues.community.chain.wallet_chain import WalletChain
-from venues.community.chain.sending import Account, LocalSigner, account, ask, deploy, policy_for, stage
+from venues.community.chain.counter_chain import (
+    Account,
+    LocalSigner,
+    account,
+    call_node,
+    counter_chain,
+    deploy,
+    policy_for,
+)
 
 EXAMPLE = Path(__file__).parents[4] / "examples" / "community"
 numbers = iter(range(10**30, 10**31))
@@ -82,7 +90,7 @@ def test_what_would_revert_is_not_sent(desk: Account) -> None:
 
 
 def test_a_transaction_that_reverts_in_its_block_is_final_and_uses_its_nonce(desk: Account) -> None:
-    total = int(ask(desk.node, "eth_call", {"to": desk.stage.contract.address, "data": "0x2ddbd13a"}), 16)
+    total = int(call_node(desk.node, "eth_call", {"to": desk.stage.contract.address, "data": "0x2ddbd13a"}), 16)
     mining = desk.pause
     was_overtaken: list[bool] = []
 
@@ -94,7 +102,7 @@ def test_a_transaction_that_reverts_in_its_block_is_final_and_uses_its_nonce(des
         desk.node.drop_pool()
         mark = desk.stage.contract.abi.named("mark")[0].selector + "00" * 32
         contract = desk.stage.contract.address
-        ask(desk.node, "eth_sendTransaction", {"from": desk.node.accounts[1], "to": contract, "data": mark})
+        call_node(desk.node, "eth_sendTransaction", {"from": desk.node.accounts[1], "to": contract, "data": mark})
         desk.node.mine()
         desk.node.pool.update(pooled)
 
@@ -180,7 +188,7 @@ def test_a_nonce_that_another_program_used_is_reported_and_never_retried(desk: A
         },
         desk.key,
     )
-    ask(desk.node, "eth_sendRawTransaction", "0x" + bytes(signed.raw_transaction).hex())
+    call_node(desk.node, "eth_sendRawTransaction", "0x" + bytes(signed.raw_transaction).hex())
     desk.node.mine(5)
     desk.pause = mining
     (outcome,) = asyncio.run(resumed(desk))
@@ -430,16 +438,16 @@ def test_the_example_vault_holds_its_mistake() -> None:
     selectors = {one.name: one.selector for one in read_abi(contract["abi"]).functions}
     assert "faucet" in selectors
     for sender, value in ((node.accounts[3], 5_000), (node.accounts[4], 1_000)):
-        ask(
+        call_node(
             node,
             "eth_sendTransaction",
             {"from": sender, "to": address, "data": selectors["deposit"], "value": hex(value)},
         )
     for _ in range(3):  # three times what was deposited
         data = selectors["withdraw"] + (1_000).to_bytes(32, "big").hex()
-        tx_hash = ask(node, "eth_sendTransaction", {"from": node.accounts[4], "to": address, "data": data})
-        assert ask(node, "eth_getTransactionReceipt", tx_hash)["status"] == "0x1"
-    assert int(ask(node, "eth_getBalance", address), 16) == 3_000
+        tx_hash = call_node(node, "eth_sendTransaction", {"from": node.accounts[4], "to": address, "data": data})
+        assert call_node(node, "eth_getTransactionReceipt", tx_hash)["status"] == "0x1"
+    assert int(call_node(node, "eth_getBalance", address), 16) == 3_000
 
 
 def test_the_compiled_example_is_that_of_its_source() -> None:
@@ -447,4 +455,4 @@ def test_the_compiled_example_is_that_of_its_source() -> None:
 
     compiled = runpy.run_path(str(EXAMPLE / "compile.py"))["compiled"]()
     assert compiled == json.loads((EXAMPLE / "vault.json").read_text())
-    assert ChainContract(stage().contract.address, read_abi(compiled["abi"])).abi.named("withdraw(uint256)")
+    assert ChainContract(counter_chain().contract.address, read_abi(compiled["abi"])).abi.named("withdraw(uint256)")

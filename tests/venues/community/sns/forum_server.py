@@ -14,7 +14,7 @@ from typing import Any
 
 import uvicorn
 
-from forked import Forked
+from forked import ForkedProcess
 from pitboss.bootstrap.machine import SystemClock, random_hex
 from pitboss.server.venue_server import SPREADS
 from pitboss.terminal.workspace_options import WorkspaceOptions
@@ -154,7 +154,7 @@ def listening_sockets(port: int) -> int:
 def _processes(home: Path, db: str | None, v1: str, rate: int, processes: int) -> Iterator[tuple[int, int | None]]:
     program = home / "program.py"
     program.write_text(PROGRAM)
-    process = Forked(program, home, db or "", v1, rate, processes)
+    process = ForkedProcess(program, home, db or "", v1, rate, processes)
     try:
         assert process.stdout is not None
         line = process.stdout.readline()

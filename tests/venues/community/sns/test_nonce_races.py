@@ -14,7 +14,7 @@ import pytest
 from forum_server import Served, filled, serving
 
 import postgres_server
-from figures import keep
+from figures import save_figures
 from pitboss.bootstrap.machine import SystemClock
 from pitboss.core.errors import UserError
 from pitboss.venues.community.sns.canonical_json import canonical_json
@@ -116,7 +116,7 @@ def test_of_64_clients_with_the_same_nonce_one_is_accepted_by_four_processes(tmp
         postgres_server.drop(address)
     figures = {"nonces": NONCES, "requests": NONCES * CLIENTS, "accepted": NONCES}
     seconds = round(time.perf_counter() - started)
-    keep(f"nonces raced by {CLIENTS} clients on {PROCESSES} processes, {kind}", {**figures, "seconds": seconds})
+    save_figures(f"nonces raced by {CLIENTS} clients on {PROCESSES} processes, {kind}", {**figures, "seconds": seconds})
 
 
 @pytest.mark.parametrize("writes", [4, pytest.param(200, marks=pytest.mark.chaos)])

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import postgres_server
-from figures import keep
+from figures import save_figures
 from pitboss.bootstrap.machine import random_hex
 from pitboss.terminal.workspace_options import WorkspaceOptions
 from pitboss.venues.community.scenario import read_scenario
@@ -227,7 +227,7 @@ def test_of_100_000_changed_and_cross_route_replays_none_is_accepted_but_what_ve
         check_replays(scene, version, REPLAYS)
     if address is not None:
         postgres_server.drop(address)
-    keep(
+    save_figures(
         f"changed and cross-route replays, v{version}, {kind}",
         {"replays": REPLAYS, "accepted": 0 if version == 2 else "only what v1 does not sign"},
     )

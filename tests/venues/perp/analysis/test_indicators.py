@@ -12,7 +12,7 @@ from pitboss.core.errors import ToolFailed
 from pitboss.core.instant import DAY_MS
 from pitboss.core.market import Bars
 from pitboss.venues.perp.analysis.indicators import KEPT, KINDS, IndicatorSpec, columns_of, read_names
-from venues.perp.analysis.walks import walk
+from venues.perp.analysis.random_walks import walk
 
 
 def lines_of(bars: Bars, name: str) -> dict[str, np.ndarray]:

@@ -12,7 +12,7 @@ from pitboss.venues.perp.analysis.candles import candles
 from pitboss.venues.perp.analysis.pattern_rarity import CHANCE, FITS, LENGTHS, MAX_CONFIDENCE, chance, confidence
 from pitboss.venues.perp.analysis.patterns import FAMILIES, Pattern, patterns
 from pitboss.venues.perp.analysis.swings import SwingChart, chart_of, levels, trend
-from venues.perp.analysis.walks import counted, walk
+from venues.perp.analysis.random_walks import count_patterns, walk
 
 
 def drawn(*corners: tuple[int, float], tail: float = 0.0005) -> Bars:
@@ -199,7 +199,7 @@ def test_confidence_rises_with_the_fit_from_none_to_certain() -> None:
 
 
 def test_the_table_of_chance_is_what_chance_draws() -> None:
-    shares = counted(np.random.default_rng(11), 80, 400)
+    shares = count_patterns(np.random.default_rng(11), 80, 400)
     for family, row in shares.items():
         for share, known in zip(row, CHANCE[80, family], strict=True):
             expected = known / 100_000
@@ -209,7 +209,7 @@ def test_the_table_of_chance_is_what_chance_draws() -> None:
 @pytest.mark.proof
 @pytest.mark.parametrize("length", LENGTHS)
 def test_the_whole_table_of_chance_is_what_chance_draws(length: int) -> None:
-    for family, row in counted(np.random.default_rng(1234), length, 10_000).items():
+    for family, row in count_patterns(np.random.default_rng(1234), length, 10_000).items():
         for share, known in zip(row, CHANCE[length, family], strict=True):
             expected = known / 100_000
             assert abs(share - expected) <= 5 * np.sqrt(expected * (1 - expected) * (1 / 10_000 + 1 / 20_000)) + 0.0005

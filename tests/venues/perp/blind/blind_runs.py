@@ -1,4 +1,4 @@
-"""Blind runs in memory: a market with everything in it, a model that looks at all of it, and what was sent to it."""
+"""Blind runs in memory: a market with all kinds of data, a model that calls every tool, and the requests it received."""
 
 import asyncio
 import re
@@ -134,8 +134,8 @@ def skill_of(symbols: Sequence[str] = SYMBOLS, **more: Any) -> dict[str, Any]:
 
 
 @dataclass
-class Ran:
-    """A run, everything that was sent to its model, and the account after every tick."""
+class BlindRun:
+    """A finished run with the requests to its model and the account after every tick."""
 
     script: PerpCourse
     requests: list[ModelRequest]
@@ -145,7 +145,7 @@ class Ran:
     worlds: list[Any] = field(default_factory=list)
 
     def leaks(self) -> list[str]:
-        """What the requests give away of the market and of the account."""
+        """What the requests reveal of the market and of the account."""
         scanner = Scanner(self.script.market, self.script.ports.skill.context.symbols)
         for world in self.worlds:
             for held in portfolio(world, self.script.ports.terms).positions:
@@ -156,7 +156,7 @@ class Ran:
         for receipt in self.ledger.receipts:
             scanner.add([Decimal(receipt.facts[name]) for name in ("price", "limit") if name in receipt.facts])
         sent = dict.fromkeys(text for request in self.requests for text in texts(codec.plain(request)))
-        return scanner.request(list(sent))  # each text once: schemas and what was said before come again and again
+        return scanner.request(list(sent))  # each text once: schemas and earlier messages are repeated
 
 
 class _Journal(MemoryJournal):
@@ -169,12 +169,12 @@ class _Journal(MemoryJournal):
         self.worlds.append(state.world)
 
 
-def ran(
+def run_blind(
     answer: Callable[[ModelRequest], ModelReply],
     market: Market,
     request: PerpRequest,
     bind: Callable[[PerpCourse], None] = lambda script: None,
-) -> Ran:
+) -> BlindRun:
     """Run a request over a market with a model that answers by a function."""
     skill = read_skill(request.skill)
     model = ScriptedModel(answer)
@@ -193,7 +193,7 @@ def ran(
     journal = _Journal()
     state = asyncio.run(replay(script, journal, first_state(script), Watch()))
     records = list(journal.records())
-    return Ran(script, model.requests, state, records, read_ledger(records), journal.worlds)
+    return BlindRun(script, model.requests, state, records, read_ledger(records), journal.worlds)
 
 
 def request_of(blind: bool = True, hours: int = 24, seed: int = 3, **more: Any) -> PerpRequest:
@@ -201,10 +201,10 @@ def request_of(blind: bool = True, hours: int = 24, seed: int = 3, **more: Any) 
     return PerpRequest(skill_of(**more), FROM, FROM + hours * HOUR_MS, seed=seed, blind=blind)
 
 
-class Nosy:
-    """Asks every tool, then proposes: opens with stops, resting limits, cancels, reduces, and much that is refused.
+class InquisitiveModel:
+    """Calls every tool, then proposes opens with stops, limit orders, cancels, reductions and invalid orders.
 
-    It knows nothing but the text it is sent.
+    It reads nothing but the requests.
     """
 
     def __init__(self) -> None:

@@ -18,23 +18,39 @@ from pitboss.models.scripted import calls
 from pitboss.venues.perp.blind.anonymiser import PerpAnonymiser
 from pitboss.venues.perp.course import PerpCourse
 from pitboss.venues.perp.metrics import compute
-from venues.perp.blind.blind_runs import FROM, LOOKS, SYMBOLS, Nosy, Ran, market_of, ran, request_of
+from venues.perp.blind.blind_runs import (
+    FROM,
+    LOOKS,
+    SYMBOLS,
+    BlindRun,
+    InquisitiveModel,
+    market_of,
+    request_of,
+    run_blind,
+)
 
 MARKET = market_of()
 
 
 @pytest.fixture(scope="module")
-def nosy() -> Ran:
-    return ran(Nosy(), MARKET, request_of(hours=20))
+def inquisitive_model() -> BlindRun:
+    return run_blind(InquisitiveModel(), MARKET, request_of(hours=20))
 
 
 # Nothing true is sent ---------------------------------------------------------------------------------------------------
 
 
-def test_a_run_that_calls_every_tool_and_is_refused_in_many_ways_sends_nothing_true(nosy: Ran) -> None:
-    assert nosy.leaks() == []
-    said = "\n".join(texts(codec.plain(nosy.requests)))
-    verdicts = [v for record in nosy.records if record.kind == "tick" for v in codec.loads(record.covered)["verdicts"]]
+def test_a_run_that_calls_every_tool_and_is_refused_in_many_ways_sends_nothing_true(
+    inquisitive_model: BlindRun,
+) -> None:
+    assert inquisitive_model.leaks() == []
+    said = "\n".join(texts(codec.plain(inquisitive_model.requests)))
+    verdicts = [
+        v
+        for record in inquisitive_model.records
+        if record.kind == "tick"
+        for v in codec.loads(record.covered)["verdicts"]
+    ]
     refused = {verdict["code"] for verdict in verdicts}
     assert {"R2_SCOPE", "R3_POSITION_CAP", "R11_PRICE_BAND"} <= refused
     assert len([verdict for verdict in verdicts if verdict["outcome"] == "allowed"]) > 20
@@ -50,14 +66,16 @@ def test_a_run_that_calls_every_tool_and_is_refused_in_many_ways_sends_nothing_t
         "## Closed trades",
     ):
         assert part in said, part
-    offered = {tool.name for request in nosy.requests for tool in request.tools}
+    offered = {tool.name for request in inquisitive_model.requests for tool in request.tools}
     assert "get_top_traders" not in offered, "what was recorded of others cannot be anonymised"
-    called = {call.name for request in nosy.requests for message in request.messages for call in message.calls}
+    called = {
+        call.name for request in inquisitive_model.requests for message in request.messages for call in message.calls
+    }
     assert called >= set(LOOKS) - {"get_top_traders"}
 
 
 def test_an_open_run_is_full_of_what_the_scanner_looks_for() -> None:
-    leaks = ran(Nosy(), MARKET, request_of(blind=False, hours=3)).leaks()
+    leaks = run_blind(InquisitiveModel(), MARKET, request_of(blind=False, hours=3)).leaks()
     kinds = {leak.split()[0] for leak in leaks}
     assert kinds == {"name", "price", "day", "year"}
     assert len(leaks) > 1_000
@@ -79,15 +97,15 @@ PLANTED: tuple[tuple[str, str], ...] = (
 
 
 @pytest.mark.parametrize(("what", "leak"), PLANTED, ids=[what for what, _ in PLANTED])
-def test_a_planted_leak_is_found(nosy: Ran, what: str, leak: str) -> None:
+def test_a_planted_leak_is_found(inquisitive_model: BlindRun, what: str, leak: str) -> None:
     scanner = Scanner(MARKET, SYMBOLS)
-    user = nosy.requests[40].messages[0].text
+    user = inquisitive_model.requests[40].messages[0].text
     assert scanner.find(user) == []
     middle = user.index("## Portfolio")
     assert scanner.find(f"{user[:middle]}{leak}\n{user[middle:]}"), what
 
 
-def test_a_planted_price_is_found_wherever_it_stands(nosy: Ran) -> None:
+def test_a_planted_price_is_found_wherever_it_stands(inquisitive_model: BlindRun) -> None:
     scanner = Scanner(MARKET, SYMBOLS)
     bars = MARKET.bars["BTC", "1h"]
     price = f"{bars.close[100]:.6g}"
@@ -122,16 +140,16 @@ class Planned:
         return calls("propose_order", **self.told(self.plan[self.tick % len(self.plan)]))
 
 
-def lived(plan: list[Any], market: Market, blind: bool, hours: int, seed: int = 3) -> Ran:
+def lived(plan: list[Any], market: Market, blind: bool, hours: int, seed: int = 3) -> BlindRun:
     answer = Planned(plan)
     request = request_of(blind, hours, seed, max_steps=1, retry_refused=0, tools={"built_in": []})
     request = replace(
         request, skill={**request.skill, "context": {**request.skill["context"], "memory": {"reflection_every": 1_000}}}
     )
-    return ran(answer, market, request, answer.bind)
+    return run_blind(answer, market, request, answer.bind)
 
 
-def happened(run: Ran) -> list[Any]:
+def happened(run: BlindRun) -> list[Any]:
     """What of the records is not about what was said to the model."""
     kept = ("proposals", "verdicts", "receipts", "equity", "before", "after", "flags")
     bodies = [codec.loads(record.covered) for record in run.records]
@@ -196,7 +214,7 @@ def test_regimes_and_room_are_reported_alike_blind_or_open() -> None:
     anonymiser = blind.script.ports.context.anonymiser
     assert anonymiser is not None
 
-    def told(run: Ran, names: dict[str, str]) -> list[dict[str, str]]:
+    def told(run: BlindRun, names: dict[str, str]) -> list[dict[str, str]]:
         found = []
         for request in run.requests:
             user = request.messages[0].text
@@ -218,18 +236,21 @@ def test_regimes_and_room_are_reported_alike_blind_or_open() -> None:
 
 
 def test_a_blind_run_comes_out_the_same_again_and_with_another_seed_its_text_differs() -> None:
-    one, again = ran(Nosy(), MARKET, request_of(hours=4)), ran(Nosy(), MARKET, request_of(hours=4))
+    one, again = (
+        run_blind(InquisitiveModel(), MARKET, request_of(hours=4)),
+        run_blind(InquisitiveModel(), MARKET, request_of(hours=4)),
+    )
     assert one.state.prev_digest == again.state.prev_digest
-    other = ran(Nosy(), MARKET, request_of(hours=4, seed=4))
+    other = run_blind(InquisitiveModel(), MARKET, request_of(hours=4, seed=4))
     assert other.requests[0] != one.requests[0]
 
 
 def test_a_kept_mapping_is_used_instead_of_a_new_one() -> None:
-    first = ran(Nosy(), MARKET, request_of(hours=2))
+    first = run_blind(InquisitiveModel(), MARKET, request_of(hours=2))
     anonymiser = first.script.ports.context.anonymiser
     assert anonymiser is not None
     kept = replace(request_of(hours=2, seed=99), disguise=anonymiser.plain())
-    assert ran(Nosy(), MARKET, kept).requests[0] == first.requests[0]
+    assert run_blind(InquisitiveModel(), MARKET, kept).requests[0] == first.requests[0]
 
 
 def test_the_mapping_does_not_depend_on_anything_after_the_first_tick() -> None:
@@ -238,7 +259,10 @@ def test_the_mapping_does_not_depend_on_anything_after_the_first_tick() -> None:
         later = int(bars.open_at.searchsorted(FROM))
         bars.close[later:] *= 3.0
         assert key in late.bars
-    one, other = (ran(Nosy(), market, request_of(hours=1)).script.ports.context.anonymiser for market in (MARKET, late))
+    one, other = (
+        run_blind(InquisitiveModel(), market, request_of(hours=1)).script.ports.context.anonymiser
+        for market in (MARKET, late)
+    )
     assert one == other
 
 
@@ -248,7 +272,7 @@ def test_a_model_that_names_the_true_symbol_trades_nothing_and_learns_nothing() 
         plan = [{"action": "open_long", "symbol": guess, "size_usd": 500, "reason": f"It is {guess}."}]
         answer = Planned(plan)
         request = request_of(True, 2, max_steps=3, retry_refused=2, tools={"built_in": ["read_my_prior_decisions"]})
-        run = ran(answer, MARKET, request)
+        run = run_blind(answer, MARKET, request)
         assert not run.ledger.receipts
         # All but the model's own turns, which are its own words.
         said[guess] = [

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
-from engine.accounts import NOW, SYMBOLS, TERMS, broken_worlds, caps, exits, opens, spoiled, states, worlds
 from engine.invariant import invariant, long_versions
+from engine.random_accounts import NOW, SYMBOLS, TERMS, broken_worlds, caps, exits, opens, spoiled, states, worlds
 from pitboss.core import codec
 from pitboss.core.instant import DAY_MS
 from pitboss.core.rule_message import Price, RuleMessage, Symbols, rule_message

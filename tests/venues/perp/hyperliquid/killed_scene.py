@@ -10,7 +10,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from forked import Forked
+from forked import ForkedProcess
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.instant import HOUR_MS, SECOND_MS
 from pitboss.jobs.heartbeat import HeartbeatSettings
@@ -96,7 +96,7 @@ async def live(scene: GuardedScene, clock: SharedClock, job: Job, killed: Killed
     """One process from its start to its end; returns whether it was killed. Faults begin when it has recovered."""
     scene.server.gateway.plan.clear()
     clock.put_forward(STALE_MS + SECOND_MS)  # the lease of a process that was killed has expired
-    with Forked(PROCESS, scene.home, scene.home / "clock", json.dumps(asdict(job))) as process:
+    with ForkedProcess(PROCESS, scene.home, scene.home / "clock", json.dumps(asdict(job))) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         async with asyncio.timeout(LIMIT_S):

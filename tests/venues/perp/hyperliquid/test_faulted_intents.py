@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from example_counts import seeds
-from figures import keep
+from figures import save_figures
 from pitboss.testing.hyperliquid.faults import FaultRule, mixed_faults
 from venues.perp.hyperliquid.faulted_run import Tally, first, run_intents, settle
 from venues.perp.hyperliquid.live_scene import Scene
@@ -70,7 +70,7 @@ def test_a_hundred_thousand_faulted_intents_have_no_duplicate_ghost_or_phantom(f
         assert tally.outcomes["placed"] > 400
         uncovered_ms += tally.uncovered_ms
     figures = {"uncovered": len(uncovered_ms), "p99_ms": p99(uncovered_ms), "most_ms": max(uncovered_ms)}
-    keep(f"fill_to_stop_{first_seed}", figures)
+    save_figures(f"fill_to_stop_{first_seed}", figures)
     assert p99(uncovered_ms) <= P99_MS
     assert max(uncovered_ms) <= MOST_MS
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from figures import keep
+from figures import save_figures
 from pitboss.venues.perp.hyperliquid.order_sender import STEP_LABELS
 from venues.perp.hyperliquid.killed_scene import Killed, kill_often
 
@@ -38,7 +38,7 @@ def test_a_thousand_kills_leave_every_position_as_the_exchange_has_it(tmp_path: 
         recovered_ms += killed.recovered_ms
         unreached += killed.unreached
     recovered_ms.sort()
-    keep(
+    save_figures(
         "killed processes",
         {
             "kills": dict(kills),

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from forked import Forked
+from forked import ForkedProcess
 from pitboss.bootstrap.machine import random_hex
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
@@ -187,7 +187,7 @@ def test_a_skill_is_deployed_trades_halts_is_resumed_and_stops(tmp_path: Path, m
             )
             watched = Watched(scene, clients[0])
             job = trading_process.Job(1, ticks=1_000, is_steady=True)
-            with Forked(PROCESS, tmp_path, tmp_path / "clock", json.dumps(asdict(job))) as process:
+            with ForkedProcess(PROCESS, tmp_path, tmp_path / "clock", json.dumps(asdict(job))) as process:
                 try:
                     await story(watched)
                 finally:

@@ -23,19 +23,19 @@ from venues.perp.hyperliquid.guarded_scene import OPENS, GuardedScene, guarded_s
 SILENT_MS = 14_000
 
 
-class Dog:
-    """A watchdog whose stopwatch is moved by hand."""
+class WatchdogSetup:
+    """A watchdog with a manual stopwatch."""
 
     def __init__(self, scene: GuardedScene, flatten: bool = False) -> None:
         self.seconds = 100.0
         self.events: list[WatchdogEvent] = []
         settings = WatchdogSettings(flatten=flatten, poll_s=60)  # a pass ends with what it began
-        self.dog = Watchdog(scene.workspace, settings, self.events.append, lambda: self.seconds)
-        scene.stack.push_async_callback(self.dog.close)
+        self.watchdog = Watchdog(scene.workspace, settings, self.events.append, lambda: self.seconds)
+        scene.stack.push_async_callback(self.watchdog.close)
 
     async def watch(self, after_s: float = 0.0) -> None:
         self.seconds += after_s
-        await self.dog.watch()
+        await self.watchdog.watch()
 
     @property
     def kinds(self) -> list[str]:
@@ -54,18 +54,18 @@ def test_a_silent_process_loses_its_orders_keeps_its_stops_and_is_halted_for_goo
     async def story(scene: GuardedScene) -> None:
         await scene.trade()
         scene.age(SILENT_MS)
-        dog = Dog(scene)
-        await dog.watch()
+        watchdog = WatchdogSetup(scene)
+        await watchdog.watch()
         assert scene.open_orders() == {("ETH", "stop")}
         assert scene.position("ETH") == Decimal("0.5")
         stored = scene.stored()
         assert (stored.state, stored.code) == ("halted", "watchdog")
-        assert dog.kinds == ["watching", "silent", "acted"]
-        assert "1 order cancelled, 1 stop stays" in dog.events[-1].text
+        assert watchdog.kinds == ["watching", "silent", "acted"]
+        assert "1 order cancelled, 1 stop stays" in watchdog.events[-1].text
 
-        await dog.watch(5)  # it looks again, and there is nothing to do or to tell
-        assert dog.kinds == ["watching", "silent", "acted"]
-        again = Dog(scene, flatten=False)  # so does a watchdog that was started anew
+        await watchdog.watch(5)  # it looks again, and there is nothing to do or to tell
+        assert watchdog.kinds == ["watching", "silent", "acted"]
+        again = WatchdogSetup(scene, flatten=False)  # so does a watchdog that was started anew
         await again.watch()
         assert scene.open_orders() == {("ETH", "stop")}
         assert scene.stored() == stored
@@ -77,11 +77,11 @@ def test_with_flatten_the_position_is_closed_once_and_a_second_watchdog_opens_no
     async def story(scene: GuardedScene) -> None:
         await scene.trade()
         scene.age(SILENT_MS)
-        dog = Dog(scene, flatten=True)
-        await dog.watch()
+        watchdog = WatchdogSetup(scene, flatten=True)
+        await watchdog.watch()
         assert scene.position("ETH") == 0
-        assert "1 of 1 positions closed" in dog.events[-1].text
-        again = Dog(scene, flatten=True)
+        assert "1 of 1 positions closed" in watchdog.events[-1].text
+        again = WatchdogSetup(scene, flatten=True)
         await again.watch()
         assert scene.position("ETH") == 0
         assert scene.exchange.truth().duplicates() == {}
@@ -97,15 +97,15 @@ def test_a_process_that_is_heard_is_left_alone(tmp_path: Path) -> None:
     async def story(scene: GuardedScene) -> None:
         await scene.trade()
         scene.age(12_000)  # a second below the limit
-        dog = Dog(scene, flatten=True)
-        await dog.watch()
+        watchdog = WatchdogSetup(scene, flatten=True)
+        await watchdog.watch()
         assert scene.open_orders() == {("BTC", "limit"), ("ETH", "stop")}
-        assert (scene.stored().state, dog.kinds) == ("running", ["watching"])
+        assert (scene.stored().state, watchdog.kinds) == ("running", ["watching"])
         scene.age(SILENT_MS)
-        await dog.watch(1)
+        await watchdog.watch(1)
         scene.workspace.runs.heartbeat(scene.deployment.run_id, scene.epoch)
-        await dog.watch(1)
-        assert dog.kinds[-1] == "back"
+        await watchdog.watch(1)
+        assert watchdog.kinds[-1] == "back"
         assert scene.stored().state == "halted"
 
     run(tmp_path, story)
@@ -113,12 +113,12 @@ def test_a_process_that_is_heard_is_left_alone(tmp_path: Path) -> None:
 
 def test_a_deployment_that_no_process_ever_worked_on_and_a_stopped_one_are_not_touched(tmp_path: Path) -> None:
     async def story(scene: GuardedScene) -> None:
-        dog = Dog(scene)
-        await dog.watch()
+        watchdog = WatchdogSetup(scene)
+        await watchdog.watch()
         assert scene.stored().state == "running"
         scene.workspace.deployments.stop(scene.deployment.id, "stop", "")
-        await dog.watch(1)
-        dog.dog.beat()
+        await watchdog.watch(1)
+        watchdog.watchdog.beat()
         beat, _ = read_beat(scene.workspace.database)
         assert beat is not None
         assert beat.watched == ()
@@ -133,8 +133,8 @@ def test_orders_of_others_on_the_account_are_not_cancelled(tmp_path: Path) -> No
         with scene.workspace.database.write() as connection:  # the order is another program's: no row of ours names it
             connection.exec_driver_sql("delete from live_orders where cloid = ?", (other.request.cloid,))
         scene.age(SILENT_MS)
-        dog = Dog(scene)
-        await dog.watch()
+        watchdog = WatchdogSetup(scene)
+        await watchdog.watch()
         assert scene.open_orders() == {("BTC", "limit"), ("ETH", "stop")}
         assert scene.stored().state == "halted"
 
@@ -146,13 +146,13 @@ def test_a_lost_answer_is_looked_after_until_nothing_is_left(tmp_path: Path) -> 
         await scene.trade()
         scene.server.gateway.plan.add(FaultRule("http_500", on=("cancel",), times=1))
         scene.age(SILENT_MS)
-        dog = Dog(scene)
-        await dog.watch()
+        watchdog = WatchdogSetup(scene)
+        await watchdog.watch()
         first = set(scene.open_orders())
-        await dog.watch(2)
+        await watchdog.watch(2)
         assert scene.open_orders() == {("ETH", "stop")}
-        assert dog.kinds[-1] == "acted"
-        assert ("failed" in dog.kinds) == (("BTC", "limit") in first)
+        assert watchdog.kinds[-1] == "acted"
+        assert ("failed" in watchdog.kinds) == (("BTC", "limit") in first)
 
     run(tmp_path, story)
 
@@ -162,8 +162,8 @@ def test_without_the_database_orders_are_cancelled_and_nothing_is_closed(
 ) -> None:
     async def story(scene: GuardedScene) -> None:
         await scene.trade()
-        dog = Dog(scene, flatten=True)
-        await dog.watch()  # it knows the deployment and its orders from now on
+        watchdog = WatchdogSetup(scene, flatten=True)
+        await watchdog.watch()  # it knows the deployment and its orders from now on
 
         def fail(*_: object) -> None:
             raise Unreachable("the database does not answer")
@@ -171,12 +171,12 @@ def test_without_the_database_orders_are_cancelled_and_nothing_is_closed(
         monkeypatch.setattr(type(scene.workspace.database), "read", fail)
         monkeypatch.setattr(type(scene.workspace.database), "write", fail)
         for _ in range(8):
-            await dog.watch(2)
+            await watchdog.watch(2)
         monkeypatch.undo()
         assert scene.open_orders() == {("ETH", "stop")}
         assert scene.position("ETH") == Decimal("0.5")
         assert scene.stored().state == "running"
-        assert "database" in dog.kinds
+        assert "database" in watchdog.kinds
 
     run(tmp_path, story)
 
@@ -193,9 +193,9 @@ def test_a_signer_that_could_do_harm_is_told_in_the_heartbeat(
 ) -> None:
     async def story(scene: GuardedScene) -> None:
         scene.workspace.runs.claim(scene.deployment.run_id, into="running")
-        dog = Dog(scene)
-        await dog.watch()
-        dog.dog.beat()
+        watchdog = WatchdogSetup(scene)
+        await watchdog.watch()
+        watchdog.watchdog.beat()
         assert words in watch_problem(scene.workspace.database, scene.deployment.id, 15_000)
 
     run(tmp_path, story, **options)
@@ -208,9 +208,9 @@ def test_a_deployment_that_demands_a_watchdog_opens_only_while_one_is_heard(tmp_
         epoch = scene.workspace.runs.claim(scene.deployment.run_id, into="running")
         process = DeploymentRun(scene.workspace, scene.deployment, epoch)
         assert process.open_refusal() == "there is no watchdog"
-        dog = Dog(scene)
-        await dog.watch()
-        dog.dog.beat()
+        watchdog = WatchdogSetup(scene)
+        await watchdog.watch()
+        watchdog.watchdog.beat()
         assert process.open_refusal() == ""
         assert "last heartbeat" in watch_problem(scene.workspace.database, scene.deployment.id, -1)
         relaxed = demanding.model_copy(update={"live_require_watchdog": False})
@@ -243,13 +243,13 @@ def test_a_venue_that_does_not_answer_is_told_once_and_tried_again(tmp_path: Pat
         await scene.trade()
         scene.age(SILENT_MS)
         act(scene.server, {"do": "outage", "on": True})
-        dog = Dog(scene)
-        await dog.watch()
-        await dog.watch(2)
-        assert dog.kinds.count("failed") == 1
+        watchdog = WatchdogSetup(scene)
+        await watchdog.watch()
+        await watchdog.watch(2)
+        assert watchdog.kinds.count("failed") == 1
         assert scene.stored().state == "halted"
         act(scene.server, {"do": "outage", "on": False})
-        await dog.watch(2)
+        await watchdog.watch(2)
         assert scene.open_orders() == {("ETH", "stop")}
 
     run(tmp_path, story)
@@ -258,14 +258,14 @@ def test_a_venue_that_does_not_answer_is_told_once_and_tried_again(tmp_path: Pat
 def test_the_ids_of_orders_that_have_ended_are_not_kept(tmp_path: Path) -> None:
     async def story(scene: GuardedScene) -> None:
         await scene.trade()
-        dog = Dog(scene)
-        await dog.watch()
-        guardian = dog.dog._watched[scene.deployment.id].guardian
+        watchdog = WatchdogSetup(scene)
+        await watchdog.watch()
+        guardian = watchdog.watchdog._watched[scene.deployment.id].guardian
         assert isinstance(guardian, HyperliquidGuardian)
         limit, stop = scene.store.open_orders()
         assert guardian._cloids == {limit.cloid, stop.cloid}
         scene.store.change(limit, replace(limit.fence, state="cancelled"))
-        await dog.watch(5)
+        await watchdog.watch(5)
         assert guardian._cloids == {stop.cloid}
 
     run(tmp_path, story)

@@ -12,8 +12,8 @@ from random import Random
 
 import pytest
 
-from figures import keep
-from forked import Forked
+from figures import save_figures
+from forked import ForkedProcess
 from pitboss.core.instant import HOUR_MS
 from pitboss.jobs.watchdog import Watchdog, WatchdogSettings
 from pitboss.store.queue import HEARTBEAT_MS
@@ -48,7 +48,7 @@ async def kill_one(home: Path, seed: int) -> Guarded:
     async with asyncio.timeout(LIMIT_S), guarded_scene(home, seed, deployed=deployed_skill, rules=rules) as scene:
         dog = Watchdog(scene.workspace, WatchdogSettings(flatten=flatten))
         watching = asyncio.create_task(dog.run())
-        with Forked(PROCESS, home) as process:
+        with ForkedProcess(PROCESS, home) as process:
             assert process.stdout is not None
             assert process.stderr is not None
             if not await asyncio.to_thread(process.stdout.readline):
@@ -98,7 +98,7 @@ def test_the_watchdog_acts_for_every_host_that_is_killed(tmp_path: Path) -> None
     cancelled = sorted(each.cancelled_s for each in guarded)
     closed = sorted(each.closed_s for each in guarded if each.closed_s is not None)
     assert len(closed) == KILLS // 2
-    keep(
+    save_figures(
         "watchdog kills",
         {
             "kills": len(guarded),

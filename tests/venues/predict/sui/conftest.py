@@ -1,4 +1,4 @@
-"""Machines for tests: a chain each, and one database on the fastest disk there is, emptied for each of them."""
+"""Machines for tests: a new chain each, and one shared database that is emptied for each."""
 
 import shutil
 import tempfile
@@ -22,8 +22,10 @@ def sui_database() -> Iterator[Database]:
 
 @pytest.fixture
 def start(sui_database: Database) -> Callable[..., Any]:
-    """Makes a machine. The one before it is gone then."""
-    from venues.predict.sui.lives import Machine  # not before: this file is read where the extra is missing, too
+    """Creates a machine; the database of the one before is emptied."""
+    from venues.predict.sui.writer_machine import (
+        Machine,  # imported here: this file is also read where the extra is missing
+    )
 
     def made(**chain: Any) -> Machine:
         return Machine(sui_database, **chain)

@@ -11,8 +11,17 @@ from hypothesis import strategies as st
 from pitboss.core.errors import UserError
 from pitboss.core.instant import MINUTE_MS
 from pitboss.venues.predict.desk import Desk
-from venues.predict.sui.gremlin import KINDS, Crash, Gremlin
-from venues.predict.sui.lives import TICK, Machine, agree, fresh_desk, mint_request, redeem_request, run, settled
+from venues.predict.sui.fault_injector import KINDS, Crash, FaultInjector
+from venues.predict.sui.writer_machine import (
+    TICK,
+    Machine,
+    count_consistent_mints,
+    fresh_desk,
+    mint_request,
+    redeem_request,
+    run,
+    settle_all,
+)
 
 Start = Callable[..., Machine]
 
@@ -41,7 +50,7 @@ def bad_day(machine: Machine, random: Random, ticks: int, share: float) -> Desk:
     """A driver that stores its desk after each tick, and is started again whenever it dies."""
     desk, since = fresh_desk(), TICK
     at = TICK
-    broker, gremlin = None, Gremlin()
+    broker, injector = None, FaultInjector()
     for _ in range(ticks):
         at += MINUTE_MS
         machine.clock[0] = at
@@ -51,8 +60,8 @@ def bad_day(machine: Machine, random: Random, ticks: int, share: float) -> Desk:
             machine.chain.pass_epochs(random.randint(1, 2))
         machine.chain.lag = random.choice([0, 0, 2, 6])
         if broker is None:
-            gremlin = Gremlin(Chance(random, share))
-            with machine.alive(gremlin) as broker:
+            injector = FaultInjector(Chance(random, share))
+            with machine.process(injector) as broker:
                 pass
         try:
             found = run(broker.settle(desk, since, at)).world
@@ -65,11 +74,11 @@ def bad_day(machine: Machine, random: Random, ticks: int, share: float) -> Desk:
         except UserError:
             continue  # the tick is lost, the process goes on
     machine.chain.lag = 0
-    return settled(machine, desk, since)
+    return settle_all(machine, desk, since)
 
 
 def accounted_for(machine: Machine, desk: Desk) -> None:
-    agree(machine, desk, fresh_desk())
+    count_consistent_mints(machine, desk, fresh_desk())
     landed = Counter(entry.order_id for entry in machine.entries() if entry.state == "landed")
     assert set(landed.values()) <= {1}
 

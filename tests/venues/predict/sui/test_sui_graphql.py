@@ -27,20 +27,20 @@ from pitboss.venues.predict.sui.graphql import (
 )
 from pitboss.venues.predict.sui.order_sender import OrderSender, WriterSettings
 from pitboss.venues.predict.sui.transaction import ContractCall, Fee, build, build_balance_read, digest_of, objects_of
-from venues.predict.sui.fakechain import ORACLE, PLACE, TESTNET, FakeChain
-from venues.predict.sui.lives import (
+from venues.predict.sui.fake_chain import ORACLE, PLACE, TESTNET, FakeChain
+from venues.predict.sui.graphql_node import Node, serving_node
+from venues.predict.sui.writer_machine import (
     ADDRESS,
     SIGNER,
     TICK,
     Machine,
-    agree,
+    count_consistent_mints,
     fresh_desk,
     mint_request,
     no_pause,
     run,
-    settled,
+    settle_all,
 )
-from venues.predict.sui.node import Node, serving
 
 Start = Callable[..., Machine]
 KEYS = objects_of(PLACE, ORACLE)
@@ -59,7 +59,7 @@ def asked(url: str, ask: Callable[[GraphqlChain], Any], timeout_s: float = 5.0) 
 
 def test_what_a_node_reports_is_what_the_chain_holds():
     chain = FakeChain(ADDRESS)
-    with serving(chain) as node:
+    with serving_node(chain) as node:
         ground = asked(node.url, lambda c: c.read_basis((*KEYS, "0x" + "77" * 32), ADDRESS))
         look = build_balance_read(PLACE, ground, Fee(ADDRESS, ground.coins[0], 5_000_000, 1000, 7))
         seen = asked(node.url, lambda c: c.simulate(look))
@@ -77,7 +77,7 @@ def test_what_a_node_reports_is_what_the_chain_holds():
 
 def test_an_abort_is_read_with_its_module_and_code():
     chain = FakeChain(ADDRESS, deposit=0)
-    with serving(chain) as node:
+    with serving_node(chain) as node:
         ground = asked(node.url, lambda c: c.read_basis(KEYS, ADDRESS))
         call = ContractCall("mint", ORACLE, chain.world.oracles[ORACLE].expiry_at, 63_000 * 10**9, True, 1_000_000)
         tx = build(PLACE, ground, call, Fee(ADDRESS, ground.coins[0], 5_000_000, 1000, 7))
@@ -101,7 +101,7 @@ def test_a_fault_of_any_question_says_that_nothing_is_known(fault: str, operatio
     chain = FakeChain(ADDRESS)
     ground = asyncio.run(chain.read_basis(KEYS, ADDRESS))
     tx = build_balance_read(PLACE, ground, Fee(ADDRESS, ground.coins[0], 5_000_000, 1000, 7))
-    with serving(chain) as node:
+    with serving_node(chain) as node:
         node.faults[operation] = [fault]
         with pytest.raises(TransientError):
             asked(node.url, asks[operation], timeout_s=0.3 if fault == "hang" else 20.0)
@@ -122,7 +122,7 @@ def test_an_order_whose_reply_is_lost_on_the_wire_is_minted_once(start: Start, f
         finally:
             await chain.close()
 
-    with serving(machine.chain) as node:
+    with serving_node(machine.chain) as node:
         node.faults["Execute"] = [fault]
         placed = run(go(node.url))
         names = [name for name, _ in node.asked]
@@ -132,12 +132,12 @@ def test_an_order_whose_reply_is_lost_on_the_wire_is_minted_once(start: Start, f
     assert names[names.index("Execute") + 1 :][:2] == ["Epoch", "Outcome"]
     sent = {variables["tx"] for name, variables in node.asked if name == "Execute"}
     assert len(sent) == 1
-    assert agree(machine, settled(machine, placed.world, TICK), desk) == 1
+    assert count_consistent_mints(machine, settle_all(machine, placed.world, TICK), desk) == 1
 
 
 def test_what_leaves_are_signed_bytes_and_no_key():
     chain = FakeChain(ADDRESS)
-    with serving(chain) as node:
+    with serving_node(chain) as node:
         ground = asked(node.url, lambda c: c.read_basis(KEYS, ADDRESS))
         tx = build_balance_read(PLACE, ground, Fee(ADDRESS, ground.coins[0], 5_000_000, 1000, 7))
         asked(node.url, lambda c: c.execute(tx, SIGNER.signature(tx)))

@@ -22,12 +22,12 @@ from pitboss.venues.predict.caps import PredictCaps
 from pitboss.venues.predict.sui.signer import open_process_signer
 from pitboss.venues.predict.sui_setup import open_writer
 from process_memory import key_forms, secrets_in
-from signer.running import PASSPHRASE, SOCKET
+from signer.signer_process import PASSPHRASE, SOCKET
 from signer.sui_transactions import fence
-from venues.predict.sui.fakechain import KEY, PLACE, SECRET, FakeChain
-from venues.predict.sui.lives import ADDRESS, SIGNER, TICK, fresh_desk, mint_request
-from venues.predict.sui.node import serving
-from venues.predict.sui.signing import signing_process
+from venues.predict.sui.fake_chain import KEY, PLACE, SECRET, FakeChain
+from venues.predict.sui.graphql_node import serving_node
+from venues.predict.sui.sui_signer import signing_process
+from venues.predict.sui.writer_machine import ADDRESS, SIGNER, TICK, fresh_desk, mint_request
 
 FORMS = {form for value in (KEY, SECRET.hex(), base64.b64encode(SECRET).decode()) for form in forms(value)}
 
@@ -66,7 +66,7 @@ def test_a_whole_order_leaves_the_key_nowhere(tmp_path: Path, caplog: pytest.Log
 
     chain = FakeChain(ADDRESS)
     try:
-        with serving(chain) as node, signing_process(tmp_path):
+        with serving_node(chain) as node, signing_process(tmp_path):
             node.faults["Execute"] = ["garbage"]
             shown = asyncio.run(go(node.url))
     finally:

@@ -10,8 +10,16 @@ from hypothesis import strategies as st
 from pitboss.core.errors import UserError
 from pitboss.core.instant import MINUTE_MS
 from pitboss.venues.predict.desk import Desk
-from venues.predict.sui.gremlin import Crash, Gremlin, breakable
-from venues.predict.sui.lives import TICK, Machine, agree, fresh_desk, mint_request, run, settled
+from venues.predict.sui.fault_injector import Crash, FaultInjector, possible_faults
+from venues.predict.sui.writer_machine import (
+    TICK,
+    Machine,
+    count_consistent_mints,
+    fresh_desk,
+    mint_request,
+    run,
+    settle_all,
+)
 
 Start = Callable[..., Machine]
 CHAINS: dict[str, dict[str, Any]] = {
@@ -23,10 +31,10 @@ CHAINS: dict[str, dict[str, Any]] = {
 SHARED = settings(max_examples=3, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-def first_life(machine: Machine, gremlin: Gremlin, stored: bool) -> tuple[Desk, int]:
+def first_life(machine: Machine, injector: FaultInjector, stored: bool) -> tuple[Desk, int]:
     """A process that sends an order, and what its database has of the desk afterwards: with the tick, or without it."""
     desk = fresh_desk()
-    with machine.alive(gremlin) as broker:
+    with machine.process(injector) as broker:
         try:
             placed = run(broker.submit(desk, mint_request(), TICK))
         except (Crash, UserError):
@@ -34,9 +42,9 @@ def first_life(machine: Machine, gremlin: Gremlin, stored: bool) -> tuple[Desk, 
     return (placed.world, TICK) if stored else (desk, TICK - MINUTE_MS)
 
 
-def next_life(machine: Machine, gremlin: Gremlin, desk: Desk, since: int, again: bool) -> tuple[Desk, int]:
+def next_life(machine: Machine, injector: FaultInjector, desk: Desk, since: int, again: bool) -> tuple[Desk, int]:
     """Another process, later: it finds out what became of the order, and may be asked for the same once more."""
-    with machine.alive(gremlin) as broker:
+    with machine.process(injector) as broker:
         try:
             after = run(broker.settle(desk, since, machine.now())).world
             if again:
@@ -46,38 +54,40 @@ def next_life(machine: Machine, gremlin: Gremlin, desk: Desk, since: int, again:
     return after, since
 
 
-def story(machine: Machine, first: Gremlin, second: Gremlin, stored: bool, again: bool, wait_ms: int = 61_000) -> int:
+def story(
+    machine: Machine, first: FaultInjector, second: FaultInjector, stored: bool, again: bool, wait_ms: int = 61_000
+) -> int:
     desk, since = first_life(machine, first, stored)
     since = TICK - MINUTE_MS if again else since  # a tick that is run again is one that was not stored
     machine.clock[0] += wait_ms
     desk, since = next_life(machine, second, desk, since, again)
-    return agree(machine, settled(machine, desk, since), fresh_desk())
+    return count_consistent_mints(machine, settle_all(machine, desk, since), fresh_desk())
 
 
 def healthy(start: Start, chain: dict[str, Any]) -> list[str]:
     """The calls of a life in which nothing breaks."""
-    gremlin = Gremlin()
-    first_life(start(**chain), gremlin, True)
-    return gremlin.calls
+    injector = FaultInjector()
+    first_life(start(**chain), injector, True)
+    return injector.calls
 
 
 def test_an_order_is_minted_and_chain_outbox_and_desk_agree(start: Start):
     machine, desk = start(), fresh_desk()
 
-    with machine.alive() as broker:
+    with machine.process() as broker:
         placed = run(broker.submit(desk, mint_request(), TICK))
 
     assert placed.refusal == ""
     (entry,) = machine.entries()
     assert placed.order_id == entry.order_id
     assert [receipt.kind for receipt in placed.receipts] == ["filled"]
-    assert agree(machine, placed.world, desk) == 1
+    assert count_consistent_mints(machine, placed.world, desk) == 1
 
 
 def test_the_same_order_submitted_twice_is_minted_once(start: Start):
     machine, desk = start(), fresh_desk()
 
-    with machine.alive() as broker:
+    with machine.process() as broker:
         first = run(broker.submit(desk, mint_request(), TICK))
         on_what_came_of_it = run(broker.submit(first.world, mint_request(), TICK))
         on_the_desk_before = run(broker.submit(desk, mint_request(), TICK))
@@ -85,7 +95,7 @@ def test_the_same_order_submitted_twice_is_minted_once(start: Start):
     assert first.order_id == on_what_came_of_it.order_id == on_the_desk_before.order_id
     assert (on_what_came_of_it.world, on_what_came_of_it.receipts) == (first.world, ())
     assert on_the_desk_before.world == first.world
-    assert agree(machine, first.world, desk) == 1
+    assert count_consistent_mints(machine, first.world, desk) == 1
 
 
 def test_every_step_of_the_writer_is_among_the_calls_that_are_broken(start: Start):
@@ -117,10 +127,10 @@ def test_no_single_fault_mints_twice_and_outbox_and_desk_agree_with_the_chain(st
     calls = healthy(start, CHAINS[chain])
     minted: dict[tuple[int, str, bool], int] = {}
 
-    for number, kind in breakable(calls):
+    for number, kind in possible_faults(calls):
         for stored in (False,) if again else (False, True):
             machine = start(**CHAINS[chain])
-            minted[number, kind, stored] = story(machine, Gremlin({number: kind}), Gremlin(), stored, again)
+            minted[number, kind, stored] = story(machine, FaultInjector({number: kind}), FaultInjector(), stored, again)
 
     assert set(minted.values()) == ({1} if again else {0, 1})
     executed = calls.index("chain.execute")
@@ -135,26 +145,28 @@ def test_no_single_fault_mints_twice_and_outbox_and_desk_agree_with_the_chain(st
 @SHARED
 def test_no_two_faults_in_two_lives_mint_twice(start: Start, stored: bool, again: bool, data: st.DataObject):
     chain = CHAINS[data.draw(st.sampled_from(sorted(CHAINS)))]
-    first = data.draw(st.sampled_from(breakable(healthy(start, chain))))
+    first = data.draw(st.sampled_from(possible_faults(healthy(start, chain))))
     wait_ms = data.draw(st.sampled_from([1_000, 31_000, 61_000]))
-    counting = Gremlin()
-    story(start(**chain), Gremlin(dict([first])), counting, stored, again, wait_ms)
-    second = data.draw(st.sampled_from(breakable(counting.calls)))
+    counting = FaultInjector()
+    story(start(**chain), FaultInjector(dict([first])), counting, stored, again, wait_ms)
+    second = data.draw(st.sampled_from(possible_faults(counting.calls)))
 
-    assert story(start(**chain), Gremlin(dict([first])), Gremlin(dict([second])), stored, again, wait_ms) <= 1
+    assert (
+        story(start(**chain), FaultInjector(dict([first])), FaultInjector(dict([second])), stored, again, wait_ms) <= 1
+    )
 
 
 @given(data=st.data())
 @SHARED
 def test_no_two_faults_in_one_life_mint_twice(start: Start, data: st.DataObject):
     chain = CHAINS[data.draw(st.sampled_from(sorted(CHAINS)))]
-    number, kind = data.draw(st.sampled_from(breakable(healthy(start, chain))))
-    counting = Gremlin({number: kind})
-    story(start(**chain), counting, Gremlin(), True, True)
-    later = [fault for fault in breakable(counting.calls) if fault[0] > number]
+    number, kind = data.draw(st.sampled_from(possible_faults(healthy(start, chain))))
+    counting = FaultInjector({number: kind})
+    story(start(**chain), counting, FaultInjector(), True, True)
+    later = [fault for fault in possible_faults(counting.calls) if fault[0] > number]
     faults = dict([(number, kind), *([data.draw(st.sampled_from(later))] if later else [])])
 
-    assert story(start(**chain), Gremlin(faults), Gremlin(), data.draw(st.booleans()), True) <= 1
+    assert story(start(**chain), FaultInjector(faults), FaultInjector(), data.draw(st.booleans()), True) <= 1
 
 
 @pytest.mark.chaos
@@ -163,11 +175,11 @@ def test_no_two_faults_in_one_life_mint_twice(start: Start, data: st.DataObject)
 @pytest.mark.parametrize("wait_ms", [1_000, 61_000])
 def test_no_pair_of_faults_at_all_mints_twice(start: Start, chain: str, wait_ms: int):
     stories = 0
-    for first in breakable(healthy(start, CHAINS[chain])):
-        counting = Gremlin()
-        story(start(**CHAINS[chain]), Gremlin(dict([first])), counting, False, True, wait_ms)
-        for second in breakable(counting.calls):
-            gremlins = Gremlin(dict([first])), Gremlin(dict([second]))
+    for first in possible_faults(healthy(start, CHAINS[chain])):
+        counting = FaultInjector()
+        story(start(**CHAINS[chain]), FaultInjector(dict([first])), counting, False, True, wait_ms)
+        for second in possible_faults(counting.calls):
+            gremlins = FaultInjector(dict([first])), FaultInjector(dict([second]))
             assert story(start(**CHAINS[chain]), *gremlins, False, True, wait_ms) <= 1, (first, second)
             stories += 1
     assert stories > 1_000

@@ -22,37 +22,37 @@ from pitboss.venues.predict.sui.transaction import digest_of
 from pitboss.venues.predict.svi import FLOAT
 from pitboss.venues.predict.world import push_price
 from venues.predict.scene import SPOT
-from venues.predict.sui.fakechain import ORACLE, PLACE, decode
-from venues.predict.sui.gremlin import Gremlin
-from venues.predict.sui.lives import (
+from venues.predict.sui.fake_chain import ORACLE, PLACE, decode
+from venues.predict.sui.fault_injector import FaultInjector
+from venues.predict.sui.writer_machine import (
     STRIKE,
     TICK,
     Machine,
-    agree,
+    count_consistent_mints,
     fresh_desk,
     mint_request,
     redeem_request,
     run,
-    settled,
+    settle_all,
 )
 
 Start = Callable[..., Machine]
 NEVER = 0
 
 
-def submitted(machine: Machine, request: Any, desk: Any = None, gremlin: Gremlin | None = None) -> Any:
-    with machine.alive(gremlin) as broker:
+def submitted(machine: Machine, request: Any, desk: Any = None, injector: FaultInjector | None = None) -> Any:
+    with machine.process(injector) as broker:
         return run(broker.submit(desk or fresh_desk(), request, machine.now()))
 
 
-def moving(machine: Machine, when: str, spot: int) -> Gremlin:
+def moving(machine: Machine, when: str, spot: int) -> FaultInjector:
     """The market moves right before a call."""
 
     def move(name: str) -> None:
         if name == when:
             machine.chain.spot = spot
 
-    return Gremlin(before=move)
+    return FaultInjector(before=move)
 
 
 class Named(dict[int, str]):
@@ -66,7 +66,7 @@ class Named(dict[int, str]):
         return self.by_name.get(self.called, default)
 
 
-def named(faults: dict[str, str], before: Callable[[str], None] = lambda name: None) -> Gremlin:
+def named(faults: dict[str, str], before: Callable[[str], None] = lambda name: None) -> FaultInjector:
     """Breaks every call of these names."""
     found = Named(faults)
 
@@ -74,10 +74,10 @@ def named(faults: dict[str, str], before: Callable[[str], None] = lambda name: N
         found.called = name
         before(name)
 
-    return Gremlin(found, before=note)
+    return FaultInjector(found, before=note)
 
 
-def losing(name: str) -> Gremlin:
+def losing(name: str) -> FaultInjector:
     """Every question of one kind is lost on its way."""
     return named({name: "lost_before"})
 
@@ -116,24 +116,24 @@ def test_no_is_the_other_side(start: Start):
 
     (position,) = placed.world.world.accounts["agent"].positions.values()
     assert position.contract == Contract(ORACLE, None, STRIKE)
-    assert agree(machine, placed.world, desk) == 1
+    assert count_consistent_mints(machine, placed.world, desk) == 1
 
 
 def test_a_price_that_jumps_between_simulation_and_execution_costs_nothing_but_gas(start: Start):
     machine, desk = start(), fresh_desk()
 
-    placed = submitted(machine, mint_request(), gremlin=moving(machine, "chain.execute", SPOT * 102 // 100))
+    placed = submitted(machine, mint_request(), injector=moving(machine, "chain.execute", SPOT * 102 // 100))
 
     assert "balance is too low" in placed.refusal
     assert machine.chain.account.cash == 100 * QUOTE
     assert [entry.state for entry in machine.entries()] == ["failed"]
-    assert agree(machine, placed.world, desk) == 0
+    assert count_consistent_mints(machine, placed.world, desk) == 0
 
 
 def test_a_price_that_jumps_between_signing_and_sending_is_not_sent(start: Start):
     machine = start()
 
-    placed = submitted(machine, mint_request(), gremlin=moving(machine, "outbox.sign", SPOT * 102 // 100))
+    placed = submitted(machine, mint_request(), injector=moving(machine, "outbox.sign", SPOT * 102 // 100))
 
     assert placed.refusal
     assert machine.chain.sends == []
@@ -157,7 +157,7 @@ def test_no_mint_costs_more_than_its_promise_or_than_was_deposited_wherever_the_
     request = mint_request(spend)
     assume(request.order.quantity > 0)
 
-    placed = submitted(machine, request, gremlin=moving(machine, when, SPOT + SPOT * later // 100_000))
+    placed = submitted(machine, request, injector=moving(machine, when, SPOT + SPOT * later // 100_000))
 
     paid = deposit - machine.chain.account.cash
     assert 0 <= paid <= min(spend, deposit)
@@ -194,13 +194,13 @@ def test_a_price_that_runs_away_while_it_is_weighed_is_refused_before_anything_i
             looks.append(name)
             machine.chain.spot = SPOT * (10_002 + 3 * (len(looks) - 1)) // 10_000
 
-    gremlin = Gremlin(before=run_away)
-    placed = submitted(machine, mint_request(), gremlin=gremlin)
+    injector = FaultInjector(before=run_away)
+    placed = submitted(machine, mint_request(), injector=injector)
 
     assert "it would cost 2.0" in placed.refusal
     assert "and 2 was promised" in placed.refusal
     assert len(looks) == 2
-    assert "signer.sign" not in gremlin.calls
+    assert "signer.sign" not in injector.calls
 
 
 def test_a_node_that_answers_about_another_transaction_is_not_believed(start: Start):
@@ -211,7 +211,7 @@ def test_a_node_that_answers_about_another_transaction_is_not_believed(start: St
     placed = submitted(machine, mint_request())
 
     assert [entry.state for entry in machine.entries()] == ["landed"]  # by the chain's own word, asked by digest
-    assert agree(machine, placed.world, fresh_desk()) == 1
+    assert count_consistent_mints(machine, placed.world, fresh_desk()) == 1
 
 
 def test_another_tick_side_or_spend_is_another_order_and_another_price_is_not():
@@ -252,7 +252,7 @@ def test_a_position_is_sold_back_once(start: Start):
     assert sold.world == again.world
     assert [fill.kind for fill in sold.world.done] == ["mint", "redeem"]
     assert sold.world.world.accounts["agent"].positions == {}
-    assert agree(machine, sold.world, start_desk) == 1
+    assert count_consistent_mints(machine, sold.world, start_desk) == 1
 
 
 def test_what_is_not_held_is_not_sold(start: Start):
@@ -266,7 +266,7 @@ def test_what_is_not_held_is_not_sold(start: Start):
 def test_an_order_in_doubt_waits_on_the_desk_with_its_spend_reserved_and_no_price_settles_it(start: Start):
     machine = start()
 
-    placed = submitted(machine, mint_request(), gremlin=losing("chain.execute"))
+    placed = submitted(machine, mint_request(), injector=losing("chain.execute"))
 
     assert placed.refusal == ""
     assert [receipt.kind for receipt in placed.receipts] == ["accepted"]
@@ -280,8 +280,8 @@ def test_an_order_in_doubt_waits_on_the_desk_with_its_spend_reserved_and_no_pric
 
 def test_while_one_order_is_in_doubt_no_other_is_sent(start: Start):
     machine = start()
-    gremlin = losing("chain.execute")
-    with machine.alive(gremlin) as broker:
+    injector = losing("chain.execute")
+    with machine.process(injector) as broker:
         doubt = run(broker.submit(fresh_desk(), mint_request(), TICK)).world
         other = run(broker.submit(doubt, mint_request(side="NO"), TICK))
 
@@ -290,55 +290,55 @@ def test_while_one_order_is_in_doubt_no_other_is_sent(start: Start):
 
 
 def test_a_fresh_order_in_doubt_is_sent_again_with_the_same_bytes(start: Start):
-    machine, gremlin = start(), losing("chain.execute")
-    with machine.alive(gremlin) as broker:
+    machine, injector = start(), losing("chain.execute")
+    with machine.process(injector) as broker:
         doubt = run(broker.submit(fresh_desk(), mint_request(), TICK)).world
         machine.clock[0] += 10_000
-        gremlin.faults = {}
+        injector.faults = {}
         result = run(broker.settle(doubt, TICK, machine.now()))
 
     (entry,) = machine.entries()
     assert machine.chain.sends == [entry.tx]
     assert [receipt.kind for receipt in result.receipts] == ["filled"]
-    assert agree(machine, result.world, fresh_desk()) == 1
+    assert count_consistent_mints(machine, result.world, fresh_desk()) == 1
 
 
 def test_bytes_are_not_sent_again_once_their_decision_is_too_old(start: Start):
     machine = start()
-    gremlin = losing("chain.execute")
-    note = gremlin.before
+    injector = losing("chain.execute")
+    note = injector.before
 
     def slow(name: str) -> None:
         note(name)
         machine.clock[0] += 31_000 if name == "chain.execute" else 0
 
-    gremlin.before = slow
-    placed = submitted(machine, mint_request(), gremlin=gremlin)
+    injector.before = slow
+    placed = submitted(machine, mint_request(), injector=injector)
 
     assert len(placed.world.waiting) == 1
-    assert gremlin.calls.count("chain.execute") == 1
+    assert injector.calls.count("chain.execute") == 1
 
 
 def test_bytes_that_are_not_those_that_were_kept_are_never_sent(start: Start):
     machine = start()
-    doubt = submitted(machine, mint_request(), gremlin=losing("chain.execute")).world
+    doubt = submitted(machine, mint_request(), injector=losing("chain.execute")).world
     (entry,) = machine.entries()
     with machine.database.write() as connection:
         row = rows.fetch(connection, schema.outbox, {"order_id": entry.order_id})
         assert row is not None
         rows.change(connection, schema.outbox, row, {"tx": b"other bytes", "owner": "p2"})
 
-    with machine.alive() as broker, pytest.raises(InvariantError, match="differ from the stored ones"):
+    with machine.process() as broker, pytest.raises(InvariantError, match="differ from the stored ones"):
         run(broker.settle(doubt, TICK, machine.now()))
     assert machine.chain.sends == []
 
 
 def test_a_stale_order_in_doubt_is_fenced_off_and_its_spend_is_free_again(start: Start):
     machine = start()
-    doubt = submitted(machine, mint_request(), gremlin=losing("chain.execute")).world
+    doubt = submitted(machine, mint_request(), injector=losing("chain.execute")).world
     machine.clock[0] += 5 * MINUTE_MS
 
-    with machine.alive() as broker:
+    with machine.process() as broker:
         result = run(broker.settle(doubt, TICK, machine.now()))
 
     assert [receipt.kind for receipt in result.receipts] == ["rejected"]
@@ -346,7 +346,7 @@ def test_a_stale_order_in_doubt_is_fenced_off_and_its_spend_is_free_again(start:
     assert spend_with_reserves(result.world, machine.now()).total == 0
     (fence,) = machine.chain.sends
     assert decode(fence).commands == (("", "TransferObjects", ()),)
-    assert agree(machine, result.world, fresh_desk()) == 0
+    assert count_consistent_mints(machine, result.world, fresh_desk()) == 0
 
 
 def test_a_transaction_of_which_only_the_coin_shows_that_it_was_run_is_not_taken_for_dead(start: Start):
@@ -356,20 +356,20 @@ def test_a_transaction_of_which_only_the_coin_shows_that_it_was_run_is_not_taken
         if name == "chain.consumer":
             machine.chain.reads += 2_000  # between the two questions
 
-    placed = submitted(machine, mint_request(), gremlin=named({"chain.execute": "lost_after"}, catch_up))
+    placed = submitted(machine, mint_request(), injector=named({"chain.execute": "lost_after"}, catch_up))
 
     assert [entry.state for entry in machine.entries()] == ["landed"]
-    assert agree(machine, placed.world, fresh_desk()) == 1
+    assert count_consistent_mints(machine, placed.world, fresh_desk()) == 1
 
 
 def test_an_order_that_was_never_run_is_void_when_a_whole_epoch_has_passed_even_without_a_fence(start: Start):
     machine = start()
-    doubt = submitted(machine, mint_request(), gremlin=losing("chain.execute")).world
+    doubt = submitted(machine, mint_request(), injector=losing("chain.execute")).world
 
     def states_after(epochs: int) -> list[str]:
         machine.clock[0] += 5 * MINUTE_MS
         machine.chain.pass_epochs(epochs)
-        with machine.alive(losing("chain.read_basis")) as broker:
+        with machine.process(losing("chain.read_basis")) as broker:
             run(broker.settle(doubt, TICK, machine.now()))
         return [entry.state for entry in machine.entries()]
 
@@ -379,28 +379,28 @@ def test_an_order_that_was_never_run_is_void_when_a_whole_epoch_has_passed_even_
 
 
 def test_an_order_that_lands_before_its_fence_is_kept(start: Start):
-    calls = Gremlin()
-    submitted(start(), mint_request(), gremlin=calls)
+    calls = FaultInjector()
+    submitted(start(), mint_request(), injector=calls)
     machine = start()
     late = dict.fromkeys(range(calls.calls.index("chain.execute"), 40), "late")
-    doubt = submitted(machine, mint_request(), gremlin=Gremlin(late)).world
+    doubt = submitted(machine, mint_request(), injector=FaultInjector(late)).world
     machine.clock[0] += 5 * MINUTE_MS
 
     def land(name: str) -> None:
         if name == "chain.read_basis":
             machine.chain.heal()
 
-    with machine.alive(Gremlin(before=land)) as broker:
+    with machine.process(FaultInjector(before=land)) as broker:
         result = run(broker.settle(doubt, TICK, machine.now()))
 
-    assert agree(machine, settled(machine, result.world, TICK), fresh_desk()) == 1
+    assert count_consistent_mints(machine, settle_all(machine, result.world, TICK), fresh_desk()) == 1
 
 
 def test_settling_twice_shows_nothing_twice(start: Start):
     machine = start()
     submitted(machine, mint_request())
 
-    with machine.alive() as broker:
+    with machine.process() as broker:
         first = run(broker.settle(fresh_desk(), TICK - 1, machine.now()))
         second = run(broker.settle(first.world, TICK - 1, machine.now()))
 
@@ -412,7 +412,7 @@ def test_orders_of_ticks_that_the_desk_knows_are_not_taken_in_again(start: Start
     machine = start()
     submitted(machine, mint_request())
 
-    with machine.alive() as broker:
+    with machine.process() as broker:
         result = run(broker.settle(fresh_desk(), TICK, machine.now()))
 
     assert result.receipts == ()
@@ -428,7 +428,7 @@ def test_two_orders_never_use_the_same_version_of_a_coin(start: Start):
     machine.chain.reads += 100
     third = submitted(machine, mint_request(tick_at=TICK + 2 * MINUTE_MS), first.world)
     assert third.refusal == ""
-    assert agree(machine, third.world, desk) == 2
+    assert count_consistent_mints(machine, third.world, desk) == 2
     coins = [entry.coin for entry in machine.entries() if entry.coin]
     assert len(coins) == len(set(coins)) == 2
 
@@ -444,12 +444,12 @@ def test_two_orders_never_use_the_same_version_of_a_coin(start: Start):
     ids=["empty manager", "no gas", "little gas", "mainnet"],
 )
 def test_what_is_missing_is_reported_as_a_refusal_and_nothing_is_signed(start: Start, chain: dict[str, Any], told: str):
-    machine, gremlin = start(**chain), Gremlin()
+    machine, injector = start(**chain), FaultInjector()
 
-    placed = submitted(machine, mint_request(), gremlin=gremlin)
+    placed = submitted(machine, mint_request(), injector=injector)
 
     assert told in placed.refusal
-    assert "signer.sign" not in gremlin.calls
+    assert "signer.sign" not in injector.calls
     assert [entry.state for entry in machine.entries()] == ["void"]
 
 
@@ -464,14 +464,14 @@ def test_what_is_missing_is_reported_as_a_refusal_and_nothing_is_signed(start: S
 def test_a_check_before_the_first_order_shows_what_is_missing(
     start: Start, chain: dict[str, Any], told: str, hint: str
 ):
-    with start(**chain).alive() as broker, pytest.raises(UserError, match=told) as caught:
+    with start(**chain).process() as broker, pytest.raises(UserError, match=told) as caught:
         run(broker.sender.check())
 
     assert hint in caught.value.hint
 
 
 def test_a_check_of_a_sound_writer_shows_what_the_manager_holds(start: Start):
-    with start().alive() as broker:
+    with start().process() as broker:
         assert run(broker.sender.check()) == 100 * QUOTE
 
 
@@ -487,16 +487,16 @@ def test_only_yes_and_no_of_markets_of_the_chain_are_traded(start: Start):
 
 
 def test_a_cancel_is_refused(start: Start):
-    with start().alive() as broker:
+    with start().process() as broker:
         assert "cannot be cancelled" in run(broker.cancel(fresh_desk(), "o1", TICK)).refusal
 
 
 def test_a_market_that_has_expired_is_refused_before_anything_is_signed(start: Start):
     machine = start()
     machine.clock[0] += 200 * HOUR_MS
-    gremlin = Gremlin()
+    injector = FaultInjector()
 
-    placed = submitted(machine, mint_request(), gremlin=gremlin)
+    placed = submitted(machine, mint_request(), injector=injector)
 
     assert "settled" in placed.refusal
-    assert "signer.sign" not in gremlin.calls
+    assert "signer.sign" not in injector.calls

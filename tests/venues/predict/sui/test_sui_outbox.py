@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pitboss.core.errors import ReplayMismatch
 from pitboss.store import schema
 from pitboss.store.outbox import MOVES, OutboxEntry, StoredOutbox
-from venues.predict.sui.lives import Machine
+from venues.predict.sui.writer_machine import Machine
 
 Start = Callable[..., Machine]
 STATES = tuple(MOVES)

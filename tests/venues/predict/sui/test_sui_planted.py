@@ -12,9 +12,9 @@ from pitboss.venues.predict.sui.order import SuiOrder
 from pitboss.venues.predict.sui.order_sender import OrderSender, SendResult
 from pitboss.venues.predict.sui.ports import OutboxAttempt
 from pitboss.venues.predict.sui.transaction import digest_of
-from venues.predict.sui.gremlin import Gremlin, breakable
-from venues.predict.sui.lives import Machine
+from venues.predict.sui.fault_injector import FaultInjector, possible_faults
 from venues.predict.sui.test_sui_once import healthy, story
+from venues.predict.sui.writer_machine import Machine
 
 Start = Callable[..., Machine]
 
@@ -62,11 +62,11 @@ def test_a_writer_with_a_missing_rule_is_found_out(
     monkeypatch.setattr(OrderSender, method, planted)
 
     def found_out() -> bool:
-        for number, kind in breakable(calls):
+        for number, kind in possible_faults(calls):
             if number < calls.index("signer.sign"):
                 continue  # nothing is signed yet: no rule is asked for
             try:
-                if story(start(**chain), Gremlin({number: kind}), Gremlin(), False, True) > 1:
+                if story(start(**chain), FaultInjector({number: kind}), FaultInjector(), False, True) > 1:
                     return True
             except AssertionError:
                 return True  # chain, outbox and desk tell different stories
@@ -78,7 +78,7 @@ def test_a_writer_with_a_missing_rule_is_found_out(
 def test_a_second_attempt_comes_only_after_the_first_is_void(start: Start):
     leaving = healthy(start, {}).index("outbox.send")
     machine = start()
-    story(machine, Gremlin({leaving: "crash_before"}), Gremlin(), False, True)
+    story(machine, FaultInjector({leaving: "crash_before"}), FaultInjector(), False, True)
 
     first, second = machine.entries()
 

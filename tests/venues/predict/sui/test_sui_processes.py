@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from forked import Forked
+from forked import ForkedProcess
 from pitboss.store.database import open_database
 from pitboss.store.outbox import OutboxEntry, StoredOutbox
-from venues.predict.sui.fakechain import KEY, PLACE, FakeChain
-from venues.predict.sui.lives import ADDRESS
-from venues.predict.sui.node import Node, serving
-from venues.predict.sui.signing import signing_process
+from venues.predict.sui.fake_chain import KEY, PLACE, FakeChain
+from venues.predict.sui.graphql_node import Node, serving_node
+from venues.predict.sui.sui_signer import signing_process
+from venues.predict.sui.writer_machine import ADDRESS
 
 
 @contextmanager
-def working(home: Path, node: Node, action: str, orders: int = 1) -> Iterator[Forked]:
+def working(home: Path, node: Node, action: str, orders: int = 1) -> Iterator[ForkedProcess]:
     """A process that has the writer open and waits for a line to go on."""
     settings = {
         "SUI_NODE_URL": node.url,
@@ -31,7 +31,9 @@ def working(home: Path, node: Node, action: str, orders: int = 1) -> Iterator[Fo
     }
     variables = {f"PITBOSS_{name}": value for name, value in settings.items()}
     environment = {**os.environ, **variables}
-    process = Forked("-m", "venues.predict.sui.worker", home, action, orders, env=environment, stdin=True)
+    process = ForkedProcess(
+        "-m", "venues.predict.sui.writer_process", home, action, orders, env=environment, stdin=True
+    )
     try:
         yield process
     finally:
@@ -39,18 +41,18 @@ def working(home: Path, node: Node, action: str, orders: int = 1) -> Iterator[Fo
         process.communicate()
 
 
-def ready(process: Forked) -> None:
+def ready(process: ForkedProcess) -> None:
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n", process.communicate()[1]
 
 
-def go_on(process: Forked) -> None:
+def go_on(process: ForkedProcess) -> None:
     assert process.stdin is not None
     process.stdin.write("\n")
     process.stdin.flush()
 
 
-def told(process: Forked) -> dict[str, Any]:
+def told(process: ForkedProcess) -> dict[str, Any]:
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
     assert KEY not in out + err
@@ -65,7 +67,7 @@ def entries(home: Path) -> list[OutboxEntry]:
 def test_an_order_of_a_process_that_is_killed_before_its_reply_is_minted_once(tmp_path: Path):
     open_database(tmp_path / "pitboss.db").close()
     chain, sent = FakeChain(ADDRESS), threading.Event()
-    with serving(chain) as node, signing_process(tmp_path), ExitStack() as stack:
+    with serving_node(chain) as node, signing_process(tmp_path), ExitStack() as stack:
         node.faults["Execute"] = ["hang"]
         node.on_hang = sent.set
         killed, second = (stack.enter_context(working(tmp_path, node, "submit")) for _ in range(2))
@@ -89,7 +91,7 @@ def test_an_order_of_a_process_that_is_killed_before_its_reply_is_minted_once(tm
 def test_orders_of_four_processes_at_once_are_minted_once_each(tmp_path: Path):
     open_database(tmp_path / "pitboss.db").close()
     chain, orders = FakeChain(ADDRESS, gas_coins=3), 10
-    with serving(chain) as node, signing_process(tmp_path), ExitStack() as stack:
+    with serving_node(chain) as node, signing_process(tmp_path), ExitStack() as stack:
         processes = [stack.enter_context(working(tmp_path, node, "submit", orders)) for _ in range(4)]
         for process in processes:
             ready(process)

@@ -13,16 +13,16 @@ from typing import Any
 import pytest
 
 from data.sources.playing import serving as served
-from forked import Forked
+from forked import ForkedProcess
 from pitboss.testing.prediction_services import PREDICT, PredictionServices
 from pitboss.venues.predict.state import QUOTE
 from pitboss.venues.predict.venue import VENUE
 from scenarios.pitboss_process import ENVIRONMENT, run_in_process
 from scenarios.terminal_keys import run_at_terminal
-from venues.predict.sui.fakechain import AGENT, KEY, NEW_MANAGER, PLACE, FakeChain
-from venues.predict.sui.lives import ADDRESS
-from venues.predict.sui.node import Node, serving
-from venues.predict.sui.signing import signing_process
+from venues.predict.sui.fake_chain import AGENT, KEY, NEW_MANAGER, PLACE, FakeChain
+from venues.predict.sui.graphql_node import Node, serving_node
+from venues.predict.sui.sui_signer import signing_process
+from venues.predict.sui.writer_machine import ADDRESS
 
 
 @dataclass
@@ -64,7 +64,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
     services = PredictionServices(tiers=("1w",), price=lambda second: 68_020.0)
     ((name, text),) = VENUE.examples().items()
     (tmp_path / name).write_text(text)
-    with serving(FakeChain(ADDRESS, services=services)) as node, served(services.app()) as url:
+    with serving_node(FakeChain(ADDRESS, services=services)) as node, served(services.app()) as url:
         settings = {
             "SUI_NODE_URL": node.url,
             "PREDICT_PACKAGE_ID": PLACE.package,
@@ -124,7 +124,7 @@ def test_killed_while_its_order_is_on_its_way_it_mints_nothing_twice(place: Plac
     hanging = threading.Event()
     place.node.on_hang = hanging.set
     place.node.faults["Execute"] = ["hang"]
-    process = Forked("-m", "pitboss", *place.words())
+    process = ForkedProcess("-m", "pitboss", *place.words())
     try:
         assert process.stdout is not None
         run_id = json.loads(process.stdout.readline())["run_id"]

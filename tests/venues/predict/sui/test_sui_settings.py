@@ -17,8 +17,8 @@ from pitboss.venues.predict.caps import PredictCaps
 from pitboss.venues.predict.settings import PredictSettings
 from pitboss.venues.predict.sui import transaction
 from pitboss.venues.predict.sui_setup import open_writer, protocol_objects, writer_settings
-from venues.predict.sui.fakechain import KEY, PLACE
-from venues.predict.sui.signing import signing_process
+from venues.predict.sui.fake_chain import KEY, PLACE
+from venues.predict.sui.sui_signer import signing_process
 
 WHOLE: dict[str, Any] = {
     "sui_node_url": "http://127.0.0.1:9/graphql",

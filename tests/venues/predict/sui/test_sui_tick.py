@@ -13,10 +13,10 @@ from pitboss.venues.predict.broker import PredictPaper
 from pitboss.venues.predict.ports import read_state
 from pitboss.venues.predict.state import QUOTE
 from pitboss.venues.predict.world import push_price
+from venues.predict.predict_ticks import always_decides, ports
 from venues.predict.scene import SPOT
-from venues.predict.stage import ports, saying
-from venues.predict.sui.fakechain import ORACLE
-from venues.predict.sui.lives import TICK, Machine, agree, fresh_desk
+from venues.predict.sui.fake_chain import ORACLE
+from venues.predict.sui.writer_machine import TICK, Machine, count_consistent_mints, fresh_desk
 
 Start = Callable[..., Machine]
 MINT: dict[str, Any] = {
@@ -31,14 +31,14 @@ MINT: dict[str, Any] = {
 
 
 def ticked(broker: Any, state: State, at: int, *intents: Any) -> TickResult:
-    return asyncio.run(tick(state, at, WorldEvents(), ports(saying(*intents), broker=broker)))
+    return asyncio.run(tick(state, at, WorldEvents(), ports(always_decides(*intents), broker=broker)))
 
 
 def test_a_tick_on_the_chain_is_a_tick_on_paper(start: Start):
     machine = start()
     state = State(fresh_desk())
 
-    with machine.alive() as broker:
+    with machine.process() as broker:
         chain = ticked(broker, state, TICK, MINT)
     paper = ticked(PredictPaper(), state, TICK, MINT)
 
@@ -50,25 +50,25 @@ def test_a_tick_on_the_chain_is_a_tick_on_paper(start: Start):
     assert (
         (verdict["outcome"], verdict["code"]) == (on_paper["outcome"], on_paper["code"]) == ("reduced", "B9_SPEND_TICK")
     )
-    assert agree(machine, chain.state.world, fresh_desk()) == 1
+    assert count_consistent_mints(machine, chain.state.world, fresh_desk()) == 1
     assert read_state(codec.loads(codec.dumps(chain.state))).world == chain.state.world
 
 
 def test_the_same_intent_twice_in_a_tick_is_one_mint_and_the_cap_of_the_tick_holds(start: Start):
     machine = start()
 
-    with machine.alive() as broker:
+    with machine.process() as broker:
         done = ticked(broker, State(fresh_desk()), TICK, MINT, MINT, {**MINT, "side": "NO"})
 
     assert done.covered["verdicts"][0]["outcome"] == "reduced"
     assert 0 < done.state.world.spent.total <= 2 * QUOTE
-    assert agree(machine, done.state.world, fresh_desk()) == 1
+    assert count_consistent_mints(machine, done.state.world, fresh_desk()) == 1
 
 
 def test_a_refusal_of_the_chain_is_the_last_rule(start: Start):
     machine = start(deposit=0)
 
-    with machine.alive() as broker:
+    with machine.process() as broker:
         done = ticked(broker, State(fresh_desk()), TICK, MINT)
 
     (verdict,) = done.covered["verdicts"]
@@ -79,12 +79,12 @@ def test_a_refusal_of_the_chain_is_the_last_rule(start: Start):
 def test_a_tick_that_was_lost_is_found_again_before_the_next(start: Start):
     machine = start()
     state = State(fresh_desk())
-    with machine.alive() as broker:
+    with machine.process() as broker:
         ticked(broker, state, TICK, MINT)  # and the process dies before this is stored
 
     at = TICK + MINUTE_MS
     machine.clock[0] = at
-    with machine.alive() as broker:
+    with machine.process() as broker:
         found = asyncio.run(broker.settle(state.world, TICK - 1, at))
         world = push_price(found.world.world, ORACLE, SPOT, SPOT, at).world
         state = replace(state, world=replace(found.world, world=world))

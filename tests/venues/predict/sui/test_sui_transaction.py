@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from pitboss.core.errors import UserError
 from pitboss.venues.predict.sui.chain import CLOCK, Coin, Shared, TransactionBasis, base58, full_id, is_digest
 from pitboss.venues.predict.sui.transaction import ContractCall, Fee, build, build_fence, digest_of, library, objects_of
-from venues.predict.sui.fakechain import ORACLE, PLACE, decode
-from venues.predict.sui.lives import ADDRESS
+from venues.predict.sui.fake_chain import ORACLE, PLACE, decode
+from venues.predict.sui.writer_machine import ADDRESS
 
 U64 = st.integers(0, 2**64 - 1)
 IDS = st.binary(min_size=32, max_size=32).map(lambda raw: "0x" + raw.hex())

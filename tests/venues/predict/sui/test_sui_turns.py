@@ -9,9 +9,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pitboss.venues.predict.sui.order_sender import WriterSettings
-from venues.predict.sui.gremlin import Gremlin
-from venues.predict.sui.lives import TICK, Machine, agree, fresh_desk, mint_request, run, settled
+from venues.predict.sui.fault_injector import FaultInjector
 from venues.predict.sui.test_sui_once import healthy
+from venues.predict.sui.writer_machine import (
+    TICK,
+    Machine,
+    count_consistent_mints,
+    fresh_desk,
+    mint_request,
+    run,
+    settle_all,
+)
 
 Start = Callable[..., Machine]
 
@@ -47,8 +55,8 @@ def together(machine: Machine, order: list[int], terms: WriterSettings, second: 
 
     def live(who: int) -> None:
         try:
-            gremlin = Gremlin(before=lambda name: turns.wait(who))
-            with machine.alive(gremlin, terms) as broker:
+            injector = FaultInjector(before=lambda name: turns.wait(who))
+            with machine.process(injector, terms) as broker:
                 if who == 1 and second == "settle":
                     placed[who] = run(broker.settle(fresh_desk(), TICK - 1, TICK))
                 else:
@@ -77,8 +85,8 @@ def test_a_process_that_stops_at_any_call_and_goes_on_after_the_other_mints_noth
 
         together(machine, [*[0] * number, *[1] * 60, *[0] * 60], WriterSettings(lease_ms=lease_ms), second)
 
-        desk = settled(machine, fresh_desk(), TICK - 1)
-        minted = agree(machine, desk, fresh_desk())
+        desk = settle_all(machine, fresh_desk(), TICK - 1)
+        minted = count_consistent_mints(machine, desk, fresh_desk())
         assert minted == 1 or (second == "settle" and minted == 0), number
 
 
@@ -91,8 +99,8 @@ def test_two_processes_that_both_stop_at_any_call_mint_once(start: Start, lease_
         for second in range(calls + 5):
             machine = start()
             together(machine, [*[0] * first, *[1] * second, *[0] * 60, *[1] * 60], WriterSettings(lease_ms=lease_ms))
-            desk = settled(machine, fresh_desk(), TICK - 1)
-            assert agree(machine, desk, fresh_desk()) <= 1, (first, second)
+            desk = settle_all(machine, fresh_desk(), TICK - 1)
+            assert count_consistent_mints(machine, desk, fresh_desk()) <= 1, (first, second)
 
 
 @given(
@@ -110,8 +118,8 @@ def test_two_processes_that_submit_one_order_mint_it_once(
     placed = together(machine, order, WriterSettings(lease_ms=lease_ms))
 
     assert len(machine.chain.mints) <= 1
-    desk = settled(machine, fresh_desk(), TICK - 1)
-    assert agree(machine, desk, fresh_desk()) <= 1
+    desk = settle_all(machine, fresh_desk(), TICK - 1)
+    assert count_consistent_mints(machine, desk, fresh_desk()) <= 1
     if lease_ms > 0:
         assert len(machine.chain.mints) == 1
         assert [one.refusal == "" for one in placed].count(True) >= 1

@@ -44,8 +44,8 @@ SOON = "BTC-2026-05-27T13:00:00Z"
 
 
 @dataclass
-class Mind:
-    """Decides what it is told to, whatever it sees."""
+class ScriptedDecider:
+    """Decides the intents that a function gives for an observation."""
 
     answers: Callable[[PredictObservation], Sequence[Any]]
     name: str = "mind"
@@ -56,13 +56,13 @@ class Mind:
         return Decision(tuple(self.answers(observation)), "thinking")
 
 
-def saying(*intents: Any) -> Mind:
+def always_decides(*intents: Any) -> ScriptedDecider:
     """The same intents at every tick."""
-    return Mind(lambda observation: intents)
+    return ScriptedDecider(lambda observation: intents)
 
 
-def looping(model: ScriptedModel, context: PredictPrompts, max_steps: int = 8, **more: Any) -> ToolLoop:
-    """A model with every tool of the venue."""
+def deciding_loop(model: ScriptedModel, context: PredictPrompts, max_steps: int = 8, **more: Any) -> ToolLoop:
+    """A tool loop with every tool of the venue."""
     return ToolLoop(
         name=model.name,
         model=model,
@@ -78,13 +78,13 @@ def model_of(answer: Callable[[ModelRequest], ModelReply]) -> ScriptedModel:
     return ScriptedModel(answer)
 
 
-def path(seed: int, minutes: int, start: int = 63_213) -> list[int]:
+def price_path(seed: int, minutes: int, start: int = 63_213) -> list[int]:
     """A spot for every minute, in billionths."""
-    rng, spot, found = Random(seed), float(start), []
+    rng, spot, spots = Random(seed), float(start), []
     for _ in range(minutes):
-        found.append(round(spot * 100) * FLOAT // 100)
+        spots.append(round(spot * 100) * FLOAT // 100)
         spot *= 1 + rng.gauss(0, 0.0007)
-    return found
+    return spots
 
 
 def candles(spots: Sequence[int], first_at: Instant = NOW) -> Market:
@@ -101,11 +101,13 @@ def ports(decider: Decider, caps: PredictCaps | None = None, **more: Any) -> Pre
     return PredictPorts(caps or PredictCaps(), **fields)
 
 
-def fresh(cash: int = 100, vault: int = 1_000_000) -> State:
+def new_state(cash: int = 100, vault: int = 1_000_000) -> State:
     return State(Desk(open_world(vault * QUOTE, cash * QUOTE)))
 
 
-def updated(state: State, given: PredictPorts, spot: int, at: Instant, **more: Any) -> tuple[State, WorldEvents]:
+def state_after_update(
+    state: State, given: PredictPorts, spot: int, at: Instant, **more: Any
+) -> tuple[State, WorldEvents]:
     """The state after one update of the feed."""
     tiers = more.pop("tiers", ("15m", "1h"))
     step = feed(state.world.world, "BTC", spot, at, VOLATILITY, tiers=tiers)
@@ -115,11 +117,16 @@ def updated(state: State, given: PredictPorts, spot: int, at: Instant, **more: A
 
 def step(state: State, given: PredictPorts, spot: int, at: Instant, **more: Any) -> TickResult:
     """One update and one tick at the same instant."""
-    state, happened = updated(state, given, spot, at, **more)
+    state, happened = state_after_update(state, given, spot, at, **more)
     return asyncio.run(tick(state, at, happened, given))
 
 
-def quiet(state: State, given: PredictPorts, at: Instant, happened: WorldEvents = WorldEvents()) -> TickResult:  # noqa: B008
+def tick_without_update(
+    state: State,
+    given: PredictPorts,
+    at: Instant,
+    happened: WorldEvents = WorldEvents(),  # noqa: B008
+) -> TickResult:
     """One tick without an update."""
     return asyncio.run(tick(state, at, happened, given))
 

@@ -1,6 +1,6 @@
 """A small MCP server over standard input and output, in the standard library alone so that it starts at once.
 
-`little_server.py FOLDER`: the first word of FOLDER/mode changes what it does: `changed` describes its tool differently,
+`minimal_mcp_server.py FOLDER`: the first word of FOLDER/mode changes what it does: `changed` describes its tool differently,
 `gone` has no tools, `dead` ends before it says a word, `tells` describes its tool with its key, `marks` says which of its
 tools changes something. FOLDER/calls gets a line for every call; FOLDER/words is a list of texts that are added to every answer;
 FOLDER/description is how its tools are described.

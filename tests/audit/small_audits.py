@@ -1,4 +1,4 @@
-"""Audits of small runs, through the same path as the command: with a leak planted, or without."""
+"""Look-ahead audits of small runs, by the code of the command; tests plant leaks in them."""
 
 import asyncio
 import hashlib
@@ -21,8 +21,8 @@ from pitboss.venues.perp.testing import plain_skill
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 FROM, TO = parse_instant("2025-03-28"), parse_instant("2025-03-28T12:00:00Z")
-FEW = 2
-"""Cuts in which a planted leak must be found: far fewer than anybody would make."""
+CUTS = 2
+"""Cuts within which a planted leak must be found; the default of the command is higher."""
 NOTHING: dict[str, Any] = {"type": "object", "additionalProperties": False, "required": [], "properties": {}}
 SYMBOLS = ("BTC", "ETH")
 
@@ -40,35 +40,35 @@ def skill(model: str = "standin/analyst", **more: Any) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Audited:
-    """An audit that has been made."""
+class AuditRun:
+    """A finished audit."""
 
     setup: AuditSetup
     result: LookaheadResult
 
     @property
-    def leaking(self) -> set[str]:
-        """What differed."""
+    def leaks(self) -> set[str]:
+        """The names of the facts that differed."""
         return {name for name, count in self.result.counts.items() if count.differences}
 
 
-def audited(home: Path, plain: Mapping[str, Any] | None = None, cuts: int = FEW, **more: Any) -> Audited:
+def run_audit(home: Path, plain: Mapping[str, Any] | None = None, cuts: int = CUTS, **more: Any) -> AuditRun:
     """Audit a skill in a workspace folder."""
     options = {"skill": plain or skill(), "from_at": FROM, "to_at": TO, **more}
 
-    audits: list[Audited] = []
+    audits: list[AuditRun] = []
 
     async def work() -> None:  # `asyncio.run` describes what it returns, which takes long for an audit
         with open_workspace(load_settings(home, None)) as workspace:
             setup = await prepare(workspace, AuditRequest(**options))
-            audits.append(Audited(setup, await audit(setup, cuts, 3)))
+            audits.append(AuditRun(setup, await audit(setup, cuts, 3)))
 
     asyncio.run(work())
     return audits[0]
 
 
 async def trades_often(self: Any, request: ModelRequest) -> ModelReply:
-    """In place of the stand-in, which trades seldom: it opens and closes by the hour of the prompt, and writes lessons."""
+    """Replaces the stand-in, which trades seldom: opens and closes by a hash of the prompt."""
     if request.must_call not in (None, TERMINAL):
         return await HONEST_REPLY(self, request)
     prompt = next(message.text for message in request.messages if message.role == "user")
@@ -82,6 +82,8 @@ async def trades_often(self: Any, request: ModelRequest) -> ModelReply:
 HONEST_REPLY = Analyst.complete
 
 
-def tool_of(look: Callable[[ToolContext, Mapping[str, Any]], Awaitable[str]], name: str = "leaky") -> ToolDefinition:
+def tool_without_arguments(
+    look: Callable[[ToolContext, Mapping[str, Any]], Awaitable[str]], name: str = "leaky"
+) -> ToolDefinition:
     """A tool without arguments."""
     return define_tool(name=name, category="market_data", description="Leaks.", schema=NOTHING, example={}, look=look)

@@ -1,4 +1,4 @@
-"""Processes that compete for one run: `python claim_crowd.py ADDRESS SKILL CONTENDERS ROUNDS PERIOD_S SPREAD`.
+"""Processes that claim the same run: `python competing_claims.py ADDRESS SKILL CONTENDERS ROUNDS PERIOD_S SPREAD`.
 
 Every contender is a fork of this process and claims once in every round; `SPREAD` is the share of the period over which the
 claims are spread, 0 for all at the same moment. One run is enqueued before every round. Prints JSON: how long each claim

@@ -1,4 +1,4 @@
-"""A signing process for tests: its folder, and the program running on it."""
+"""Creates the folder of a signing process and runs the program on it."""
 
 import os
 import subprocess
@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from forked import Forked
+from forked import ForkedProcess
 from pitboss.signer.keystore import create_keystore
 from pitboss.signer.program import JOURNAL, KEYSTORE, POLICY
 from pitboss.signer.protocol import SOCKET
-from signer.hostile import KEY
+from signer.hostile_requests import KEY
 
 PASSPHRASE = "correct horse battery"
 FAST_SCRYPT = 1024
@@ -19,7 +19,7 @@ FAST_SCRYPT = 1024
 
 PATIENCE_S = 60
 
-__all__ = ["JOURNAL", "PASSPHRASE", "SOCKET", "make_folder", "passphrase_pipe", "run_program", "running"]
+__all__ = ["JOURNAL", "PASSPHRASE", "SOCKET", "make_folder", "passphrase_pipe", "run_program", "running_signer"]
 
 
 def make_folder(folder: Path, policy: str, key: bytes = KEY, address: str = "") -> Path:
@@ -43,20 +43,20 @@ def run_program(
 ) -> subprocess.CompletedProcess[str]:
     """One command of the program on a folder, in a forked process, until it ends."""
     words = ("-m", "pitboss.signer", command, "--folder", str(folder), "--passphrase-fd", "0", *words)
-    process = Forked(*words, stdin=True)
+    process = ForkedProcess(*words, stdin=True)
     out, err = process.communicate(passphrase, PATIENCE_S)
     return subprocess.CompletedProcess(words, process.returncode, out, err)
 
 
 @contextmanager
-def running(
+def running_signer(
     folder: Path, words: tuple[str, ...] = ("-m", "pitboss.signer"), is_forked: bool = False
 ) -> Iterator[subprocess.Popen[str]]:
-    """The program on a folder, listening; killed at the end. Whose subject is not the process itself has it forked."""
+    """A listening signing process, killed at the end of the block. Forked is faster, for tests of other subjects."""
     words = (*words, "run", "--folder", str(folder), "--passphrase-fd", "0")
     pipe = subprocess.PIPE
     if is_forked:  # by its own id, so that a kill has happened when it returns
-        process = Forked(*words, stdin=True)
+        process = ForkedProcess(*words, stdin=True)
     else:
         process = subprocess.Popen([sys.executable, *words], stdin=pipe, stdout=pipe, stderr=pipe, text=True)
     assert process.stdin is not None

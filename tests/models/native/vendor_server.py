@@ -1,4 +1,4 @@
-"""A vendor on localhost: answers from a script, remembers what it was asked."""
+"""`VendorServer`: a server on localhost that answers as a model vendor, from a script, and keeps the requests."""
 
 import asyncio
 import gzip
@@ -80,7 +80,7 @@ def gemini(*parts: dict[str, Any], finish: str = "STOP", **more: Any) -> dict[st
 
 
 @dataclass
-class Asked:
+class SentRequest:
     """One request as it arrived."""
 
     path: str
@@ -89,34 +89,34 @@ class Asked:
 
 
 @dataclass
-class Answer:
+class VendorReply:
     """One scripted reply."""
 
     body: Any
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     hang: bool = False
-    pressed: bool = False
+    gzipped: bool = False
 
 
 @dataclass
-class Vendor:
-    """The server and its script; the last answer is repeated."""
+class VendorServer:
+    """The server and its script; the last reply is repeated."""
 
-    script: list[Answer]
-    posted: list[Asked] = field(default_factory=list)
+    script: list[VendorReply]
+    posted: list[SentRequest] = field(default_factory=list)
     address: str = ""
     done: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def reply(self, request: web.Request) -> web.Response:
-        """Give the next answer of the script."""
+        """Send the next reply of the script."""
         body = await request.json() if request.can_read_body else {}
-        self.posted.append(Asked(request.path_qs, {k.lower(): v for k, v in request.headers.items()}, body))
+        self.posted.append(SentRequest(request.path_qs, {k.lower(): v for k, v in request.headers.items()}, body))
         answer = self.script.pop(0) if len(self.script) > 1 else self.script[0]
         if answer.hang:
             await self.done.wait()
         text = answer.body if isinstance(answer.body, str) else json.dumps(answer.body)
-        if answer.pressed:
+        if answer.gzipped:
             packed = gzip.compress(text.encode())
             return web.Response(
                 body=packed, headers={"content-encoding": "gzip", **answer.headers}, content_type="application/json"
@@ -125,7 +125,7 @@ class Vendor:
 
 
 def model_of(kind: Kind, name: str = "", **options: Any) -> Retried:
-    """A model of a vendor with retries around it."""
+    """A native model client with retries."""
     name = name or MODELS[kind]
     retries: dict[str, Any] = {"random": lambda: 0.0}
     retries |= {key: options.pop(key) for key in ("random", "sleep", "attempts", "deadline_s") if key in options}
@@ -136,17 +136,17 @@ def model_of(kind: Kind, name: str = "", **options: Any) -> Retried:
     return Retried(native(f"{kind}/{name}", provider, **options), **retries)
 
 
-def meet(
+def talk_to_vendor(
     kind: Kind,
-    script: list[Answer],
-    talk: Callable[[Retried, Vendor], Coroutine[Any, Any, Any]],
+    script: list[VendorReply],
+    talk: Callable[[Retried, VendorServer], Coroutine[Any, Any, Any]],
     model: str = "",
     **options: Any,
-) -> tuple[Any, Vendor]:
-    """Run a conversation with a vendor on localhost; what it gave and what the vendor saw."""
+) -> tuple[Any, VendorServer]:
+    """Run `talk` against a scripted server; returns its result and the server."""
 
-    async def run() -> tuple[Any, Vendor]:
-        vendor = Vendor(list(script))
+    async def run() -> tuple[Any, VendorServer]:
+        vendor = VendorServer(list(script))
         app = web.Application()
         app.router.add_route("*", "/{any:.*}", vendor.reply)
         runner = web.AppRunner(app)
@@ -168,12 +168,16 @@ def meet(
 def read_native(
     kind: str, body: Any, status: int = 200, headers: Mapping[str, str] | None = None
 ) -> ModelReply | Failure:
-    """What a response means."""
+    """Read a recorded response."""
     reader = anthropic_reply.read if kind == "anthropic" else google_reply.read
     return reader(body, status, headers or {}, ReplyContext(f"{kind}/recorded"))
 
 
-def ask_once(kind: Kind, body: Any, request: ModelRequest = ASK, model: str = "", **options: Any) -> tuple[Any, Asked]:
-    """One question, one answer."""
-    reply, vendor = meet(kind, [Answer(body)], lambda native, _: native.complete(request), model, **options)
+def ask_once(
+    kind: Kind, body: Any, request: ModelRequest = ASK, model: str = "", **options: Any
+) -> tuple[Any, SentRequest]:
+    """Send one request; returns the reply and the request as it arrived."""
+    reply, vendor = talk_to_vendor(
+        kind, [VendorReply(body)], lambda native, _: native.complete(request), model, **options
+    )
     return reply, vendor.posted[0]

@@ -1,4 +1,4 @@
-"""One-minute bars of BTC in a lake, enough for a few hours of the predict venue."""
+"""Writes one-minute bars of BTC into a lake, for a few hours of the predict venue."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from pitboss.data.series import TIME
 FROM = parse_instant("2026-02-22")
 
 
-def put_minutes(home: Path) -> None:
+def write_minute_bars(home: Path) -> None:
     """Write three hours before `FROM` and four after it."""
     at = np.arange(FROM - 3 * HOUR_MS, FROM + 4 * HOUR_MS, MINUTE_MS)
     price = np.round(97_000 * np.exp(np.cumsum(np.random.default_rng(3).normal(0, 6e-4, len(at)))), 2)

@@ -1,6 +1,6 @@
-"""A Sui node on this machine: answers the writer's questions in the shapes of the published GraphQL schema.
+"""A Sui node over HTTP: answers the writer's queries from `fake_chain` in the shapes of the published GraphQL schema.
 
-What it answers from is `fakechain`. It can lose replies on the wire, which no object in the same process can.
+It can lose replies on the wire.
 """
 
 import asyncio
@@ -15,12 +15,12 @@ from aiohttp import web
 
 from pitboss.core.errors import TransientError
 from pitboss.venues.predict.sui.chain import Coin, Effects
-from venues.predict.sui.fakechain import FakeChain
+from venues.predict.sui.fake_chain import FakeChain
 
 
 @dataclass
 class Node:
-    """One node. `faults` has, by operation, what happens to its next questions: lost, hang, cut, garbage, busy, error."""
+    """The node. `faults` has, by operation, the faults of its next requests: lost, hang, cut, garbage, busy, error."""
 
     chain: FakeChain
     faults: dict[str, list[str]] = field(default_factory=dict)
@@ -89,7 +89,7 @@ class Node:
             {"returnValues": [{"value": {"bcs": base64.b64encode(value).decode()}} for value in command]}
             for command in effects.outputs
         ]
-        return {"simulateTransaction": {"effects": _told(effects), "outputs": outputs if effects.ok else None}}
+        return {"simulateTransaction": {"effects": _effects(effects), "outputs": outputs if effects.ok else None}}
 
     async def execute(self, tx: str, signatures: list[str]) -> Any:
         (signature,) = signatures
@@ -97,11 +97,11 @@ class Node:
             effects = await self.chain.execute(base64.b64decode(tx), signature)
         except TransientError as error:
             return {"executeTransaction": {"effects": None, "errors": [str(error)]}}
-        return {"executeTransaction": {"effects": _told(effects), "errors": None}}
+        return {"executeTransaction": {"effects": _effects(effects), "errors": None}}
 
     async def outcome(self, digest: str) -> Any:
         effects = await self.chain.outcome(digest)
-        return {"transactionEffects": None if effects is None else _told(effects)}
+        return {"transactionEffects": None if effects is None else _effects(effects)}
 
     async def consumer(self, id: str, version: int) -> Any:
         digest = await self.chain.consumer(id, version)
@@ -123,7 +123,7 @@ def _coin(coin: Coin) -> dict[str, Any]:
     return {"address": coin.id, "version": coin.version, "digest": coin.digest, "contents": {"json": json}}
 
 
-def _told(effects: Effects) -> dict[str, Any]:
+def _effects(effects: Effects) -> dict[str, Any]:
     events = [
         {"contents": {"type": {"repr": f"0x{'ab' * 32}::predict::{event.name}"}, "json": dict(event.fields)}}
         for event in effects.events
@@ -138,7 +138,7 @@ def _told(effects: Effects) -> dict[str, Any]:
 
 
 @contextmanager
-def serving(chain: FakeChain) -> Iterator[Node]:
+def serving_node(chain: FakeChain) -> Iterator[Node]:
     """A node that listens until the end of the block."""
     node, loop, up = Node(chain), asyncio.new_event_loop(), threading.Event()
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from pitboss.signer.sui.keys import address_of
 from pitboss.signer.sui.policy import EXAMPLE_POLICY
 from pitboss.testing.prediction_services import PREDICT
-from signer.running import make_folder, running
-from venues.predict.sui.fakechain import PLACE, SECRET
+from signer.signer_process import make_folder, running_signer
+from venues.predict.sui.fake_chain import PLACE, SECRET
 
 POLICY = (
     EXAMPLE_POLICY.replace("{network}", "testnet")
@@ -24,5 +24,5 @@ def signing_process(home: Path, key: bytes = SECRET) -> Iterator["subprocess.Pop
     """The process on the folder `signer` of a workspace, where the writer looks for it."""
     if not (home / "signer").exists():
         make_folder(home / "signer", POLICY, key, address_of(key))
-    with running(home / "signer", is_forked=True) as process:
+    with running_signer(home / "signer", is_forked=True) as process:
         yield process

@@ -1,4 +1,4 @@
-"""A tool loop over a scripted model, and what came of it, for the tests of the loop."""
+"""`ScriptedLoop`: runs the tool loop over a scripted model."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -30,31 +30,31 @@ REFUSED = Verdict(
 
 
 @dataclass
-class Echo:
-    """A tool that says back what it was asked, or fails, or talks too much."""
+class EchoTool:
+    """A tool that returns its arguments, a fixed answer, or a failure."""
 
     spec: ToolSpec
     answer: str = ""
     failure: Exception | None = None
-    heard: list[Any] = field(default_factory=list)
+    arguments: list[Any] = field(default_factory=list)
 
     async def call(self, arguments: Any) -> str:
-        self.heard.append(arguments)
+        self.arguments.append(arguments)
         if self.failure is not None:
             raise self.failure
         return self.answer or codec.dumps(codec.number_fragments(arguments)).decode()
 
 
-def tool(name: str = "look", **more: Any) -> Echo:
-    return Echo(ToolSpec(name, f"the tool {name}", {"type": "object", "properties": {}}), **more)
+def echo_tool(name: str = "look", **more: Any) -> EchoTool:
+    return EchoTool(ToolSpec(name, f"the tool {name}", {"type": "object", "properties": {}}), **more)
 
 
 @dataclass
-class Table:
-    """A loop over a scripted model, and what came of it."""
+class ScriptedLoop:
+    """The tool loop over a scripted model; keeps the model and the judged intents of the last run."""
 
     script: Sequence[Line]
-    tools: Sequence[Echo] = ()
+    tools: Sequence[EchoTool] = ()
     max_steps: int = 4
     retry_refused: int = 0
     verdicts: Sequence[Verdict] = ()
@@ -65,10 +65,10 @@ class Table:
 
     @property
     def format(self) -> DecisionFormat:
-        """How a decision is written: as on the perp venue, under the name that the tool has here."""
+        """The decision format of the perp venue, under the tool name of this loop."""
         return replace(DECISION, tool=self.terminal)
 
-    def play(self) -> Decision:
+    def run(self) -> Decision:
         self.model = ScriptedModel(list(self.script))
         self.judged: list[Any] = []
         skill = skill_of(max_steps=self.max_steps)
@@ -89,8 +89,8 @@ class Table:
         self.judged.append(intent)
         return self.verdicts[len(self.judged) - 1] if self.verdicts else ALLOWED
 
-    def told(self, step: int) -> list[str]:
-        """What the model heard after its reply number `step`, counted from one."""
-        assert len(self.model.requests) > step, "it was not asked again"
+    def messages_after(self, step: int) -> list[str]:
+        """The messages to the model after its reply number `step`, counted from one."""
+        assert len(self.model.requests) > step, "there was no further request"
         before, after = self.model.requests[step - 1].messages, self.model.requests[step].messages
         return [message.text for message in after[len(before) :] if message.role != "assistant"]

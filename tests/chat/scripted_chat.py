@@ -1,4 +1,4 @@
-"""A scripted model that uses tools and answers from what they return, and questions to it."""
+"""Asks the chat agent a question, with a scripted model that calls tools and answers from their results."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -13,10 +13,10 @@ from pitboss.core.ports import ModelReply, ModelRequest
 from pitboss.models.scripted import ScriptedModel, calls, says
 
 Answering = Callable[[str], str]
-"""From the results of the tools, one after the other, to the answer."""
+"""Makes the answer from the joined results of the tools."""
 
 
-def uses(tools: Sequence[tuple[str, Mapping[str, Any]]], answer: Answering) -> ScriptedModel:
+def tool_using_model(tools: Sequence[tuple[str, Mapping[str, Any]]], answer: Answering) -> ScriptedModel:
     """A model that calls tools one after the other and then answers from their results."""
 
     def reply(request: ModelRequest) -> ModelReply:
@@ -29,7 +29,7 @@ def uses(tools: Sequence[tuple[str, Mapping[str, Any]]], answer: Answering) -> S
     return ScriptedModel(reply)
 
 
-def asked(
+def ask_question(
     context: ReadContext,
     model: ScriptedModel,
     question: str = "What happened?",

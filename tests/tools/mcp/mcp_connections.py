@@ -1,4 +1,4 @@
-"""What the tests of this package share: an entry for a test server, one question through the wrapper, what is left."""
+"""Connections to MCP servers of the tests, calls through the wrapper, and a check for leftover processes."""
 
 import asyncio
 import subprocess
@@ -19,7 +19,7 @@ SERVERS = Path(__file__).parent / "servers"
 PYTHON = (sys.executable, "-I", "-S")
 LIMITS = ServerLimits(connect_s=10, grace_s=0.3)
 MARK = {"PITBOSS_TEST_MARK": ""}
-"""All that a child gets to see, and what its children inherit; `conftest.py` sets it in each process."""
+"""The environment of a server, by which its processes are found; `conftest.py` sets it in each process."""
 LOOK: dict[str, Any] = {
     "name": "look",
     "description": "Looks.",
@@ -27,19 +27,23 @@ LOOK: dict[str, Any] = {
 }
 
 
-def hostile(behaviour: str, *more: str, **fields: Any) -> ServerEntry:
+def hostile_entry(behaviour: str, *more: str, **fields: Any) -> ServerEntry:
     """The entry of `hostile.py BEHAVIOUR`."""
     argv = (*PYTHON, str(SERVERS / "hostile.py"), behaviour, *more)
     defaults: dict[str, Any] = {"tools": {"look": ToolPolicy()}, "timeout_s": 5.0}
     return ServerEntry("srv", "A server of the tests", argv=argv, **defaults | fields)
 
 
-def pinned(raw: Mapping[str, Any] = LOOK, server: str = "hostile", version: str = "1") -> definition.Definition:
-    """A definition as it was approved some time ago."""
+def approved_definition(
+    raw: Mapping[str, Any] = LOOK, server: str = "hostile", version: str = "1"
+) -> definition.Definition:
+    """A tool definition as it was approved."""
     return definition.read_definition(server, version, raw)
 
 
-def guard(connection: Connection, approved: definition.Definition, entry: ServerEntry | None = None) -> GuardedTool:
+def guarded_tool(
+    connection: Connection, approved: definition.Definition, entry: ServerEntry | None = None
+) -> GuardedTool:
     """The wrapper around a tool of a connection."""
     entry = entry or connection.entry
     spec = definition.tool_spec(approved, name_of(entry.id, approved.name))
@@ -48,14 +52,14 @@ def guard(connection: Connection, approved: definition.Definition, entry: Server
 
 @asynccontextmanager
 async def connected(entry: ServerEntry, limits: ServerLimits = LIMITS, **how: Any) -> AsyncIterator[Connection]:
-    """A connection, and nothing left after it."""
+    """A connection; asserts that it leaves no process behind."""
     async with connect(entry, environment=MARK, limits=limits, **how) as connection:
         yield connection
-    assert left_over() == []
+    assert leftover_processes() == []
 
 
-async def asked(tool: GuardedTool, arguments: Any) -> str:
-    """The answer, or the failure with a mark in front of it."""
+async def call_or_failure(tool: GuardedTool, arguments: Any) -> str:
+    """The answer of a call, or `FAILED` and the message."""
     try:
         return await tool.call(arguments)
     except ToolFailed as failure:
@@ -63,29 +67,29 @@ async def asked(tool: GuardedTool, arguments: Any) -> str:
 
 
 async def until_disabled(tool: GuardedTool) -> str:
-    """Ask until the server's word that its tools changed is here: the first failure, or the answer after five seconds."""
-    said = await asked(tool, {})
+    """Call until the notice of changed tools has arrived: the first failure, or the answer after five seconds."""
+    answer = await call_or_failure(tool, {})
     for _ in range(500):
-        if said.startswith("FAILED"):
+        if answer.startswith("FAILED"):
             break
         await asyncio.sleep(0.01)
-        said = await asked(tool, {})
-    return said
+        answer = await call_or_failure(tool, {})
+    return answer
 
 
-def left_over() -> list[int]:
-    """Processes of this test process that were started by a server or are one: they carry its mark."""
-    found: list[int] = []
+def leftover_processes() -> list[int]:
+    """The ids of all processes that servers of this test process are or have started, by their mark."""
+    pids: list[int] = []
     for place in Path("/proc").iterdir():
         with suppress(OSError):
             if place.name.isdigit() and MARK["PITBOSS_TEST_MARK"].encode() in (place / "environ").read_bytes():
-                found.append(int(place.name))
-    return found
+                pids.append(int(place.name))
+    return pids
 
 
 @contextmanager
-def started(*argv: str, env: Mapping[str, str] | None = None) -> Iterator[subprocess.Popen[str]]:
-    """A process of the test's own, such as an HTTP server, ended with the block."""
+def running_process(*argv: str, env: Mapping[str, str] | None = None) -> Iterator[subprocess.Popen[str]]:
+    """A process, such as an HTTP server, that is killed at the end of the block."""
     with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env) as process:
         try:
             yield process

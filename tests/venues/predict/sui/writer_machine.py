@@ -1,4 +1,4 @@
-"""A process of the writer that can be killed and started again on the same chain and the same database."""
+"""`Machine`: a fake chain and a database on which senders can be killed and started again."""
 
 import asyncio
 from collections.abc import Iterator
@@ -21,15 +21,15 @@ from pitboss.venues.predict.sui.order_sender import OrderSender, WriterSettings
 from pitboss.venues.predict.svi import FLOAT
 from pitboss.venues.predict.trade import quote_spend
 from venues.predict.scene import NOW, opened
-from venues.predict.sui.fakechain import ORACLE, PLACE, SECRET, FakeChain
-from venues.predict.sui.gremlin import Gremlin
+from venues.predict.sui.fake_chain import ORACLE, PLACE, SECRET, FakeChain
+from venues.predict.sui.fault_injector import FaultInjector
 
 TICK = NOW
 STRIKE = 63_000 * FLOAT
 
 
-class KeyHolder:
-    """Signs what it is asked for, without a policy: the subject here is the writer. With the signing process: `test_sui_run`."""
+class UncheckedSigner:
+    """Signs every request, without a policy. `test_sui_run` has the signing process."""
 
     address = address_of(SECRET)
 
@@ -40,21 +40,21 @@ class KeyHolder:
         return sign_bytes(tx, SECRET)
 
 
-SIGNER = KeyHolder()
+SIGNER = UncheckedSigner()
 ADDRESS = SIGNER.address
 
 
 async def no_pause(seconds: float) -> None:
-    """Time does not pass by waiting here."""
+    """Return at once."""
 
 
 def fresh_desk(cash: int = 100) -> Desk:
-    """The agent's side at the beginning: as much cash as the manager has, and the one market."""
+    """The desk at the start: the cash of the manager, and the one market."""
     return Desk(opened(open_world(1_000_000 * QUOTE, cash * QUOTE), ORACLE, NOW + 100 * HOUR_MS))
 
 
 def mint_request(spend: int = 2 * QUOTE, side: str = "YES", tick_at: int = TICK, **more: Any) -> DeskOrder:
-    """A mint as the engine lets it through, sized on the desk's own world."""
+    """A mint as the engine allows it, sized on the desk's own world."""
     contract = binary(ORACLE, side, STRIKE)  # pyright: ignore[reportArgumentType]
     trade = quote_spend(fresh_desk().world, contract, spend, NOW)
     return DeskOrder(
@@ -68,10 +68,9 @@ def redeem_request(quantity: int, side: str = "YES", tick_at: int = TICK + MINUT
 
 
 class Machine:
-    """One chain and one database, on which processes come and go.
+    """One chain and one database for several senders, one after the other.
 
-    A process here is a sender: what it knew is gone with it, what it committed stays. That of real processes, which the
-    system ends, is `test_sui_processes`.
+    A killed sender loses its memory and keeps what it committed. `test_sui_processes` kills real processes.
     """
 
     def __init__(self, database: Database, **chain: Any) -> None:
@@ -86,17 +85,19 @@ class Machine:
         return self.clock[0]
 
     @contextmanager
-    def alive(self, gremlin: Gremlin | None = None, terms: WriterSettings | None = None) -> Iterator[PredictSui]:
-        """A process, from its start to its end, however it ends."""
-        gremlin = gremlin or Gremlin()
+    def process(
+        self, injector: FaultInjector | None = None, terms: WriterSettings | None = None
+    ) -> Iterator[PredictSui]:
+        """A new sender on the chain and the database."""
+        injector = injector or FaultInjector()
         self.born += 1
-        outbox = gremlin.wrap(StoredOutbox(self.database, self.now), "outbox")
-        chain, key = gremlin.wrap(self.chain, "chain"), gremlin.wrap(SIGNER, "signer")
+        outbox = injector.wrap(StoredOutbox(self.database, self.now), "outbox")
+        chain, key = injector.wrap(self.chain, "chain"), injector.wrap(SIGNER, "signer")
         sender = OrderSender(chain, outbox, key, PLACE, terms or WriterSettings(), f"p{self.born}", self.now, no_pause)
         yield PredictSui(sender)
 
     def entries(self) -> list[OutboxEntry]:
-        """Everything the outbox holds."""
+        """All entries of the outbox."""
         with self.database.read() as connection:
             found = rows.fetch_all(connection, rows.raw(schema.outbox))
         outbox = StoredOutbox(self.database, self.now)
@@ -107,22 +108,22 @@ def run(ask: Any) -> Any:
     return asyncio.run(ask)
 
 
-def settled(machine: Machine, desk: Desk, since: int, terms: WriterSettings | None = None) -> Desk:
-    """The desk after a healthy process has had time to find everything out."""
+def settle_all(machine: Machine, desk: Desk, since: int, terms: WriterSettings | None = None) -> Desk:
+    """The desk after a sender without faults has resolved all pending entries."""
     for _ in range(4):
         machine.clock[0] += 61_000
         machine.chain.heal()
         machine.chain.reads += machine.chain.lag
-        with machine.alive(terms=terms) as broker:
+        with machine.process(terms=terms) as broker:
             desk = run(broker.settle(desk, since, machine.now())).world
             if not broker.sender.outbox.pending(broker.sender.scope):
                 return run(broker.settle(desk, since, machine.now())).world
         machine.chain.pass_epochs(1)
-    raise AssertionError("the doubt never ended")
+    raise AssertionError("entries are still pending")
 
 
-def agree(machine: Machine, desk: Desk, start: Desk) -> int:
-    """Chain, outbox and desk tell one story; how many mints it has."""
+def count_consistent_mints(machine: Machine, desk: Desk, start: Desk) -> int:
+    """Assert that chain, outbox and desk agree; returns the number of mints."""
     chain, entries = machine.chain, machine.entries()
     landed = [entry for entry in entries if entry.state == "landed"]
     assert {entry.state for entry in entries} <= {"landed", "failed", "void"}

@@ -1,6 +1,6 @@
-"""Breaks any call of any port: before it happens, after it happened, or by letting it happen later.
+"""Injects a fault into any call of any port: before the call, after it, or by delaying it.
 
-Which calls there are is found by running, not by a list: a step that is added to the writer is broken with the rest.
+The calls are recorded from a run without faults, so that new steps of the writer are covered too.
 """
 
 import inspect
@@ -15,12 +15,12 @@ PORTS = ("chain", "outbox", "signer")
 
 
 class Crash(BaseException):
-    """The process is gone."""
+    """The process was killed."""
 
 
 @dataclass
-class Gremlin:
-    """Counts the calls of everything it wraps and breaks those it was told to, by number."""
+class FaultInjector:
+    """Counts the calls of the ports that it wraps and injects faults by the number of the call."""
 
     faults: Mapping[int, str] = field(default_factory=dict)
     calls: list[str] = field(default_factory=list)
@@ -37,8 +37,8 @@ class Gremlin:
 
 
 class _Wrapped:
-    def __init__(self, gremlin: Gremlin, target: Any, port: str) -> None:
-        self._gremlin, self._target, self._port = gremlin, target, port
+    def __init__(self, injector: FaultInjector, target: Any, port: str) -> None:
+        self._injector, self._target, self._port = injector, target, port
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._target, name)
@@ -48,7 +48,7 @@ class _Wrapped:
         if inspect.iscoroutinefunction(value):
 
             async def ask(*args: Any) -> Any:
-                fault = self._gremlin.next(label)
+                fault = self._injector.next(label)
                 self._break(fault, "before", label)
                 if fault == "late":
                     if name == "execute":
@@ -61,7 +61,7 @@ class _Wrapped:
             return ask
 
         def call(*args: Any) -> Any:
-            fault = self._gremlin.next(label)
+            fault = self._injector.next(label)
             self._break(fault, "before", label)
             found = value(*args)
             self._break(fault, "after", label)
@@ -78,8 +78,8 @@ class _Wrapped:
             raise UserError(f"{label} cannot be used", "try again")
 
 
-def breakable(calls: list[str]) -> list[tuple[int, str]]:
-    """Every way to break a run that made these calls."""
+def possible_faults(calls: list[str]) -> list[tuple[int, str]]:
+    """Every fault that can be injected into a run with these calls."""
     return [
         (number, kind)
         for number, name in enumerate(calls)

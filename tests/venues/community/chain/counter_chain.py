@@ -1,4 +1,4 @@
-"""An embedded chain with a contract that counts, and a sender on it that can be killed at any step."""
+"""An embedded EVM chain with a counting contract, and accounts whose sender can be killed at any step."""
 
 import inspect
 import json
@@ -52,12 +52,12 @@ def fail(number: uint256):
 
 
 class Killed(BaseException):
-    """The process is gone."""
+    """The process was killed."""
 
 
 @noun
-class Stage:
-    """The chain of a test session, with the contract."""
+class CounterChain:
+    """The chain of a test process, with the contract."""
 
     node: EmbeddedEvmNode
     contract: ChainContract
@@ -65,20 +65,20 @@ class Stage:
 
 
 @cache
-def stage() -> Stage:
-    """One chain for each test process: to make it takes seconds."""
+def counter_chain() -> CounterChain:
+    """The chain of this process; it takes seconds to create."""
     from vyper import compile_code
 
     compiled: Any = compile_code(SOURCE, output_formats=["abi", "bytecode"])
     node = EmbeddedEvmNode()
     address = deploy(node, compiled["bytecode"])
     node.auto_mine = False
-    return Stage(node, ChainContract(address, read_abi(compiled["abi"])), compiled["bytecode"])
+    return CounterChain(node, ChainContract(address, read_abi(compiled["abi"])), compiled["bytecode"])
 
 
 @cache
 def empty_database() -> bytes:
-    """A database with its tables: to make them takes longer than a transaction."""
+    """The bytes of an empty database, to be copied."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "pitboss.db"
         with open_database(path) as database:
@@ -89,19 +89,19 @@ def empty_database() -> bytes:
         return path.read_bytes()
 
 
-def ask(node: EmbeddedEvmNode, method: str, *params: object) -> Any:
+def call_node(node: EmbeddedEvmNode, method: str, *params: object) -> Any:
     reply = json.loads(node.answer(json.dumps({"id": 1, "method": method, "params": params}).encode()))
     assert "error" not in reply, reply
     return reply["result"]
 
 
 def deploy(node: EmbeddedEvmNode, bytecode: str) -> str:
-    tx_hash = ask(node, "eth_sendTransaction", {"from": node.accounts[0], "data": bytecode})
-    return ask(node, "eth_getTransactionReceipt", tx_hash)["contractAddress"].lower()
+    tx_hash = call_node(node, "eth_sendTransaction", {"from": node.accounts[0], "data": bytecode})
+    return call_node(node, "eth_getTransactionReceipt", tx_hash)["contractAddress"].lower()
 
 
 class LocalSigner(SignerClient):
-    """The signing process in this process, with its real handler and journal."""
+    """A signer in this process, with the real request handler and journal."""
 
     def __init__(self, key: bytes, policy: EvmPolicy, path: Path) -> None:
         super().__init__(path)
@@ -112,8 +112,8 @@ class LocalSigner(SignerClient):
         return _reply(json.dumps(self._handler.handle(line)).encode())
 
 
-class Breaking:
-    """Wraps a port; its calls are killed, or lost, before or after they happen."""
+class FaultyPort:
+    """Wraps a port and injects a fault before or after its calls."""
 
     def __init__(self, target: Any, breaks: Callable[[str], None]) -> None:
         self._target, self._breaks = target, breaks
@@ -141,7 +141,7 @@ class Breaking:
         return call
 
 
-def policy_for(stage: Stage) -> EvmPolicy:
+def policy_for(stage: CounterChain) -> EvmPolicy:
     caps = {
         "value_wei": 10**15,
         "gas": 300_000,
@@ -168,7 +168,7 @@ class Account:
     """A funded account with its outbox and signer, whose sender can be started again at any time."""
 
     def __init__(self, folder: Path, name: str, percent: int = 0, settings: SenderSettings | None = None) -> None:
-        self.stage = stage()
+        self.stage = counter_chain()
         self.node = self.stage.node
         self.key = keccak(text=name)
         self.address = address_of(self.key)
@@ -179,7 +179,9 @@ class Account:
         self._folder = folder
         self.stack = ExitStack()
         self.node.drop_pool()
-        ask(self.node, "eth_sendTransaction", {"from": self.node.accounts[0], "to": self.address, "value": hex(10**20)})
+        call_node(
+            self.node, "eth_sendTransaction", {"from": self.node.accounts[0], "to": self.address, "value": hex(10**20)}
+        )
         self.node.mine(14 if percent else 1)  # deeper than any reorganisation
         self.rpc = FaultyRpc(self.node, name, percent)
         self.start()
@@ -210,9 +212,9 @@ class Account:
 
     async def opened(self) -> RpcChain:
         if self.chain is None:
-            client = JsonRpcClient(Breaking(self.rpc, self._break), self.node.chain_id)
-            signer: Any = Breaking(self.signer, self._break)
-            outbox: Any = Breaking(self.outbox, self._break)
+            client = JsonRpcClient(FaultyPort(self.rpc, self._break), self.node.chain_id)
+            signer: Any = FaultyPort(self.signer, self._break)
+            outbox: Any = FaultyPort(self.outbox, self._break)
             self.chain = await RpcChain.open(client, signer, outbox, self.settings, "test", lambda: 0, self.pause)
         return self.chain
 
@@ -239,10 +241,10 @@ class Account:
 
     def marks(self, number: int) -> int:
         data = keccak(text="marks(uint256)")[:4].hex() + number.to_bytes(32, "big").hex()
-        return int(ask(self.node, "eth_call", {"to": self.stage.contract.address, "data": "0x" + data}), 16)
+        return int(call_node(self.node, "eth_call", {"to": self.stage.contract.address, "data": "0x" + data}), 16)
 
     def count(self) -> int:
-        return int(ask(self.node, "eth_getTransactionCount", self.address), 16)
+        return int(call_node(self.node, "eth_getTransactionCount", self.address), 16)
 
 
 @contextmanager

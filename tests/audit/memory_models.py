@@ -1,7 +1,6 @@
-"""Models with a known memory, played by the fake provider: one that has read the data, one that guesses.
+"""Scripts of the fake provider for memory audits: a model that has memorised the market, and models that have not.
 
-They get nothing but what any model gets, the words of the request. Whoever remembers, remembers a lake that it was given
-before: a window of bars by the shape of its returns, and a day by its name and date.
+All of them see only the request. The memorising model recognises a window of bars by its returns, and a day by symbol and date.
 """
 
 import hashlib
@@ -26,7 +25,7 @@ def words_of(question: Mapping[str, Any]) -> str:
     return next(one["content"] for one in question["messages"] if one["role"] == "user")
 
 
-def dice(words: str, salt: str = "") -> int:
+def text_hash(words: str, salt: str = "") -> int:
     return int.from_bytes(hashlib.sha256((salt + words).encode()).digest()[:6], "big")
 
 
@@ -40,15 +39,18 @@ def asks_for_a_name(question: Mapping[str, Any]) -> bool:
 
 
 def guess(question: Mapping[str, Any], salt: str = "") -> Play:
-    """Any name, any period."""
+    """Name an asset and a period at random."""
     words = words_of(question)
     assets, periods = options(question)
-    said = {"asset": assets[dice(words, salt) % len(assets)], "period": periods[dice(words, "p" + salt) % len(periods)]}
-    return call("name_window", said)
+    named = {
+        "asset": assets[text_hash(words, salt) % len(assets)],
+        "period": periods[text_hash(words, "p" + salt) % len(periods)],
+    }
+    return call("name_window", named)
 
 
-class Reader:
-    """Has read the bars of every symbol by the hour."""
+class MarketMemory:
+    """The hourly and daily bars of some symbols, as a model may have memorised them."""
 
     def __init__(self, home: Path, symbols: tuple[str, ...] = ("BTC", "ETH", "SOL")) -> None:
         market = load_market(Lake(home / "lake"), "demo", symbols, ["1h", "1d"], END, with_news=False)
@@ -56,7 +58,7 @@ class Reader:
         self.days = {symbol: market.bars[symbol, "1d"] for symbol in symbols}
 
     def recall(self, words: str) -> tuple[str, int]:
-        """Whose hours these are and when the last of them closed: the best fit of all there are."""
+        """The symbol and the last close of the window that fits the shown bars best."""
         table = words.partition("### 1h bars")[2].partition("###")[0]
         rows = [line.split() for line in table.splitlines() if re.match(r"\d\d-\d\d \d\d:\d\d ", line)]
         shape = np.diff(np.log([float(row[5]) for row in rows]))[-SHAPE:]
@@ -70,7 +72,7 @@ class Reader:
         return best[0], best[1]
 
     def name(self, question: Mapping[str, Any]) -> Play:
-        """The truth about a window."""
+        """Name the asset and the period of a window correctly."""
         symbol, end_at = self.recall(words_of(question))
         _, periods = options(question)
         day = np.datetime64(end_at - 1, "ms").astype("datetime64[D]")
@@ -78,18 +80,18 @@ class Reader:
         return call("name_window", {"asset": symbol, "period": result[-1] if result else periods[0]})
 
     def tomorrow(self, words: str) -> float:
-        """What the first symbol does on the day that begins now, if the words say which and when."""
+        """The return of BTC on the day that begins now, if the prompt shows symbol and date; else 0."""
         when = re.search(r"^(\d{4}-\d\d-\d\d) 00:00 UTC$", words, re.MULTILINE)
         if when is None or "### BTC" not in words:
             return 0.0
         bars, place = self.days["BTC"], parse_instant(when[1])
-        found = int(np.searchsorted(bars.open_at, place))
-        known = found < len(bars) and int(bars.open_at[found]) == place
-        return float(bars.close[found] / bars.open[found] - 1) if known else 0.0
+        index = int(np.searchsorted(bars.open_at, place))
+        is_stored = index < len(bars) and int(bars.open_at[index]) == place
+        return float(bars.close[index] / bars.open[index] - 1) if is_stored else 0.0
 
 
 def _holds(name: str, day: np.datetime64, periods: list[str]) -> bool:
-    """Whether a period that is named by its first day holds another day; the list is in order."""
+    """Whether a period that is named by its first day contains another day; the list is in order."""
     if len(name) != 10:
         return False
     later = [other for other in periods if other > name]
@@ -97,7 +99,7 @@ def _holds(name: str, day: np.datetime64, periods: list[str]) -> bool:
 
 
 def trades(words: str, rises: bool, symbol: str) -> Play:
-    """Long before a rise, flat before a fall."""
+    """Be long before a rise and flat before a fall."""
     held = "no open positions" not in words
     if rises and not held:
         return call("propose_order", {"action": "open_long", "symbol": symbol, "size_usd": 2_000, "reason": "Up."})
@@ -113,39 +115,39 @@ def first_symbol(words: str) -> str:
 
 
 def held_symbol(words: str) -> str:
-    """What is held, or the first that is shown."""
+    """The symbol of the open position, else the first that is shown."""
     found = re.search(r"^- (\S+) long", words, re.MULTILINE)
     return found[1] if found else first_symbol(words)
 
 
-def memoriser(reader: Reader) -> Any:
-    """Knows every window, and every day that has a name and a date."""
+def memorising_model(reader: MarketMemory) -> Any:
+    """Names every window correctly, and trades by the day's return where symbol and date are shown."""
 
     def script(question: Mapping[str, Any]) -> Play:
         if asks_for_a_name(question):
             return reader.name(question)
         words = words_of(question)
-        known = reader.tomorrow(words)
-        if known:
-            return trades(words, known > 0, "BTC")
-        return trades(words, dice(words) % 2 == 0, held_symbol(words))
+        day_return = reader.tomorrow(words)
+        if day_return:
+            return trades(words, day_return > 0, "BTC")
+        return trades(words, text_hash(words) % 2 == 0, held_symbol(words))
 
     return script
 
 
-def honest(question: Mapping[str, Any]) -> Play:
-    """Knows nothing: guesses, and trades by a throw of dice on the words."""
+def guessing_model(question: Mapping[str, Any]) -> Play:
+    """Has no memory: names windows and trades at random, by a hash of the prompt."""
     if asks_for_a_name(question):
         return guess(question)
     words = words_of(question)
-    return trades(words, dice(words) % 2 == 0, held_symbol(words))
+    return trades(words, text_hash(words) % 2 == 0, held_symbol(words))
 
 
-def refusing(question: Mapping[str, Any]) -> Play:
-    """Never names anything."""
+def refusing_model(question: Mapping[str, Any]) -> Play:
+    """Refuses to name windows."""
     if asks_for_a_name(question):
         return say("I would rather not say.")
     return call("propose_order", HOLD)
 
 
-__all__ = ["DAY_MS", "Reader", "guess", "honest", "memoriser", "refusing"]
+__all__ = ["DAY_MS", "MarketMemory", "guess", "guessing_model", "memorising_model", "refusing_model"]

@@ -1,4 +1,4 @@
-"""Packages of npm for the tests. Skips where they cannot be had."""
+"""npm packages for the tests. Skips where they cannot be installed."""
 
 from pathlib import Path
 
@@ -12,8 +12,8 @@ NODE = "node@22"
 """The suite needs a newer Node than many machines have; npm has it as a package."""
 
 
-def installed(*packages: str) -> Path:
-    """The `node_modules` with these packages in it."""
+def node_modules_with(*packages: str) -> Path:
+    """The `node_modules` folder with these packages."""
     try:
         return npm.installed(*packages)
     except npm.NotInstalled as reason:

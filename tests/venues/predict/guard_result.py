@@ -1,4 +1,4 @@
-"""The guard over the predict rules, in the terms that tests of rules and orders are written in."""
+"""`judge`: the guard over the predict rules, with order and trade as fields of its result."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,8 +15,8 @@ from pitboss.venues.predict.trade import ContractTrade
 
 
 @noun
-class Judged:
-    """A judgement with the order and the trade of the desk order laid open."""
+class GuardResult:
+    """A judgement with the order and the trade of its desk order."""
 
     verdict: Verdict
     key: str
@@ -35,10 +35,10 @@ def judge(
     tick_at: Instant | None = None,
     account_id: str = ACCOUNT,
     seen: Mapping[str, Verdict] | None = None,
-) -> Judged:
-    """One decision at `now`; it was made at `tick_at`, by default now."""
+) -> GuardResult:
+    """Judge one intent at `now` that was decided at `tick_at`, by default now."""
     tick_at = now if tick_at is None else tick_at
     judgement = guard(PredictRuleBook(caps, world, spent, now, tick_at, account_id), seen or {}, intent, tick_at)
     sent = judgement.order
     order, trade = (None, None) if sent is None else (sent.order, sent.trade)
-    return Judged(judgement.verdict, judgement.key, judgement.content, order, trade, judgement.broken)
+    return GuardResult(judgement.verdict, judgement.key, judgement.content, order, trade, judgement.broken)

@@ -1,4 +1,4 @@
-"""A live run in virtual time: a clock that only waiting moves, prices as they are told, and a journal in memory."""
+"""`LiveRunSetup`: a live run in virtual time with scripted prices and a journal in memory."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -21,22 +21,22 @@ from pitboss.venues.predict.execution import apply_update
 from pitboss.venues.predict.ports import PredictPorts
 from pitboss.venues.predict.svi import FLOAT
 from pitboss.venues.predict.world import feed
+from venues.predict.predict_ticks import VOLATILITY, new_state, ports
 from venues.predict.scene import NOW
-from venues.predict.stage import VOLATILITY, fresh, ports
 
 SPOT = 63_213 * FLOAT
 
 
 @dataclass
 class ManualClock:
-    """A clock that stands still until somebody waits, and may be set."""
+    """A clock that advances only during pauses, and can be set."""
 
     at: Instant = NOW
     jumps: dict[int, int] = field(default_factory=dict)
-    """What happens to it at the n-th wait, in milliseconds."""
+    """Extra milliseconds by which the n-th pause advances it."""
     waits: int = 0
     looks_ms: int = 0
-    """How long it takes to look at it."""
+    """Milliseconds by which each reading advances it."""
 
     def now(self) -> Instant:
         self.at += self.looks_ms
@@ -49,15 +49,15 @@ class ManualClock:
 
 
 @dataclass
-class TalkedSource:
-    """A source that has a price every two seconds, unless it is told otherwise."""
+class ScriptedSource:
+    """A source with a price every two seconds by default."""
 
     caps: Any
     price: Callable[[Instant], int] = lambda at: SPOT
     silent: Callable[[Instant], bool] = lambda at: False
     hang: Callable[[Instant], Any] | None = None
     step_ms: int = 2_000
-    words: str = ""
+    trouble_text: str = ""
     first: Instant = NOW - 10_000
 
     async def update(self, world: Desk, before: Instant) -> WorldUpdate:
@@ -85,26 +85,26 @@ class TalkedSource:
         return ((at, period_ms, "100", 1),)
 
     def trouble(self) -> str:
-        return self.words
+        return self.trouble_text
 
 
 @dataclass
-class Stand:
-    """Everything of one run, to be looked at afterwards."""
+class LiveRunSetup:
+    """The parts of one live run, and what it has recorded."""
 
     decider: Any
     clock: ManualClock = field(default_factory=ManualClock)
     journal: MemoryJournal = field(default_factory=MemoryJournal)
     board: Board = field(default_factory=Board)
-    told: list[Entry] = field(default_factory=list)
-    source: TalkedSource | None = None
+    entries: list[Entry] = field(default_factory=list)
+    source: ScriptedSource | None = None
     stop: Callable[[], bool] = lambda: False
     slots: TickSchedule = field(default_factory=lambda: schedule(MINUTE_MS))
     state: State | None = None
 
     def runner(self, ticks: int | None = None, **more: Any) -> Runner:
         given: PredictPorts = ports(self.decider, build_prompts=False)
-        self.source = self.source or TalkedSource(given.caps)
+        self.source = self.source or ScriptedSource(given.caps)
         self.source.caps = given.caps
         period_ms = self.slots.period_ms
         return Runner(
@@ -113,11 +113,11 @@ class Stand:
             journal=more.pop("journal", self.journal),
             clock=self.clock,
             pace=Pace(self.slots, more.pop("deadline_ms", period_ms // 2), more.pop("feed_ms", period_ms // 3), 2_000),
-            state=self.state or fresh(),
+            state=self.state or new_state(),
             board=self.board,
             pause=self.clock.pause,
             stop=self.stop,
-            on_entry=self.told.append,
+            on_entry=self.entries.append,
             most_ticks=ticks,
         )
 
@@ -130,21 +130,21 @@ class Stand:
     def missed(self) -> int:
         return sum(body.get("missed", 0) for body in self.bodies("span"))
 
-    def checked(self) -> Sequence[Any]:
-        """The records, after their chain was gone through."""
-        prev, found = GENESIS, list(self.journal.records())
-        for seq, record in enumerate(found):
+    def verified_records(self) -> Sequence[Any]:
+        """The records, after their chain was verified."""
+        prev, records = GENESIS, list(self.journal.records())
+        for seq, record in enumerate(records):
             check(record, seq, prev)
             prev = record.digest
-        return found
+        return records
 
 
 class Killed(RunCancelled):
-    """The process is gone."""
+    """The process was killed."""
 
 
-class MortalJournal(MemoryJournal):
-    """A journal whose process dies at a commit: before it is made, or right after."""
+class KillableJournal(MemoryJournal):
+    """A journal that kills the process before or after a commit."""
 
     def __init__(self, earlier: MemoryJournal | None, dies_at: int, after: bool) -> None:
         super().__init__(earlier)

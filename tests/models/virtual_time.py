@@ -1,6 +1,6 @@
-"""An event loop whose time passes only while everybody waits, so that an hour of waiting takes no time at all.
+"""An event loop in virtual time: time advances only while all tasks wait, so that sleeps take no real time.
 
-A loop in which everybody waits for nothing that could ever come is reported as what it is: a deadlock.
+A loop whose tasks all wait without a timer raises an error: a deadlock.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 START_MS = 1_790_000_000_000
-"""Some instant of 2026: limits are told in absolute times too."""
+"""An instant in 2026, because some rate limits are given in absolute times."""
 
 
 class _Selector(selectors.SelectSelector):
@@ -22,13 +22,13 @@ class _Selector(selectors.SelectSelector):
         if ready:
             return ready
         if timeout is None:
-            raise AssertionError("deadlock: everybody waits and nothing is due")
-        self.passed += max(timeout, 1e-6)  # less than the clock can tell would never pass
+            raise AssertionError("deadlock: all tasks wait and no timer is set")
+        self.passed += max(timeout, 1e-6)  # a smaller step could be lost in rounding
         return ready
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """Sleeps are instant, and in the right order."""
+    """An event loop with instant sleeps in the right order."""
 
     def __init__(self) -> None:
         self.selector = _Selector()

@@ -10,7 +10,7 @@ from pitboss.core.instant import MINUTE_MS
 from pitboss.store.database import open_database
 from pitboss.venues.predict.caps import PredictCaps
 from pitboss.venues.predict.sui_setup import open_writer
-from venues.predict.sui.lives import TICK, fresh_desk, mint_request
+from venues.predict.sui.writer_machine import TICK, fresh_desk, mint_request
 
 
 async def work(home: Path, action: str, orders: int) -> dict[str, object]:

@@ -19,7 +19,7 @@ def walk(random: np.random.Generator, count: int, spread: float = 0.002) -> Bars
     return Bars("X", "5m", 300_000, np.arange(count) * 300_000, first, high, low, close, np.ones(count))
 
 
-def counted(random: np.random.Generator, length: int, charts: int) -> dict[str, list[float]]:
+def count_patterns(random: np.random.Generator, length: int, charts: int) -> dict[str, list[float]]:
     """The share of charts on which a family's best fit is at least each of `FITS`."""
     best = {family: np.zeros(charts) for family in FAMILIES}
     for number in range(charts):
@@ -31,5 +31,5 @@ def counted(random: np.random.Generator, length: int, charts: int) -> dict[str, 
 if __name__ == "__main__":
     generator = np.random.default_rng(7)
     for length in LENGTHS:
-        for family, shares in counted(generator, length, 20_000).items():
+        for family, shares in count_patterns(generator, length, 20_000).items():
             print(f"    ({length}, {family!r}): ({', '.join(str(round(100_000 * share)) for share in shares)}),")
