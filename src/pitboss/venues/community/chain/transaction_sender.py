@@ -42,6 +42,7 @@ from pitboss.venues.community.chain.stored_transaction import StoredTransaction,
 ATTEMPTS = 1_000
 """Attempts at one intent, each after the signer refused the one before."""
 MOST_SCANNED_BLOCKS = 512
+"""How many blocks one look searches for the transaction that used a nonce; the next look goes on with older ones."""
 READINGS = 3
 """Equal answers that are needed before a node's count of an account that was never used here is taken."""
 
@@ -92,6 +93,8 @@ class TransactionSender:
         self._pause = pause
         self._scope = f"evm:{node.client.chain_id}:{address}"
         self._lock = asyncio.Lock()
+        self._scan_from: dict[int, int] = {}
+        """Nonce → the block from which the search for its transaction goes on, where one look was not enough."""
 
     async def send(self, request_id: str, call: MessageCall, gas: int) -> TxOutcome:
         """Send a transaction, or continue with the one that has this id."""
@@ -295,11 +298,15 @@ class TransactionSender:
         return self._current(self._outbox.close(entry, "failed", outcome, note), entry)
 
     async def _user_of(self, transaction: StoredTransaction, height: int) -> tuple[ChainTransaction, int] | None:
-        oldest = max(0, transaction.from_block - 64, height - MOST_SCANNED_BLOCKS)
-        for number in range(height, oldest - 1, -1):
+        first = max(0, transaction.from_block - 64)
+        newest = min(height, self._scan_from.get(transaction.nonce, height))
+        oldest = max(first, newest - MOST_SCANNED_BLOCKS)
+        for number in range(newest, oldest - 1, -1):
             for one in await self._node.transactions_in(number):
                 if one.sender == self.address and one.nonce == transaction.nonce:
+                    self._scan_from = {}
                     return one, number
+        self._scan_from = {transaction.nonce: oldest - 1} if oldest > first else {}
         return None
 
     async def _replace(self, entry: OutboxEntry, transaction: StoredTransaction) -> OutboxEntry:
