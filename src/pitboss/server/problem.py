@@ -20,6 +20,8 @@ MEDIA_TYPE = "application/problem+json"
 BUSY_WAIT_S = 2
 """After how long a request that found the database busy should be sent again; the database itself was waited for already."""
 _OPTION = re.compile(r"(?<!\S)--([a-z][a-z-]*[a-z])")
+_ITEM = re.compile(r"(?<!\S)--(set|vary) (?=\S)")
+"""Options whose values are the items of a list in the API."""
 TITLES = {
     400: "Bad request",
     401: "Not signed in",
@@ -62,9 +64,15 @@ def without_options(text: str) -> str:
     """A message that names options of the command line, with the fields of the API instead; whole commands stay as they are."""
     parts = text.split("`")
     return "`".join(
-        part if index % 2 and part.startswith("pitboss ") else _OPTION.sub(lambda name: name[1].replace("-", "_"), part)
+        part if index % 2 and part.startswith("pitboss ") else _with_fields(part, is_first=not index)
         for index, part in enumerate(parts)
     )
+
+
+def _with_fields(part: str, is_first: bool) -> str:
+    """A list field is named where a message begins with it; elsewhere its item is written as it is given."""
+    part = _ITEM.sub(lambda option: f"{option[1]}: " if is_first and not option.start() else "", part)
+    return _OPTION.sub(lambda option: option[1].replace("-", "_"), part)
 
 
 def without_location(problem: Problem, location: str) -> Problem:

@@ -140,6 +140,10 @@ def test_an_unknown_price_needs_prices_or_consent(client: TestClient) -> None:
         ({"options": {"surfaces": "/etc/passwd"}}, "options.surfaces"),
         ({"options": {"max_cost_usd": "1"}}, "not an option of the venue"),
         ({"options": {"taker_bps": "much"}}, "does not fit"),
+        ({"options": {"taker_bps": "nan"}}, "options.taker_bps: NaN is not a number of at least 0"),
+        ({"options": {"slippage_bps_per_million": "-Infinity"}}, "options.slippage_bps_per_million: -Infinity is not"),
+        ({"options": {"news_latency_ms": -60_000}}, "options.news_latency_ms: -60000 is not"),
+        ({"set": ["risk.max_leverage"]}, "set: risk.max_leverage: no value given"),
         ({"decisions": "{}"}, "decisions"),
         ({"skill": "nobody", "text": None}, "nobody"),
         ({"price_in": 1}, "go together"),
@@ -150,6 +154,16 @@ def test_wrong_input_is_a_422_that_says_what(client: TestClient, change: dict[st
     refused = client.post("/api/runs", json={**DAY, **change})
     assert refused.status_code == 422
     assert words in refused.json()["detail"]
+
+
+def test_a_hint_writes_a_change_of_the_skill_as_the_api_takes_it(client: TestClient) -> None:
+    refused = client.post("/api/runs", json={**DAY, "set": ["risk.max_leverage"]})
+    assert refused.json()["hint"] == "write risk.max_leverage=5"
+
+
+def test_the_runs_of_a_study_that_does_not_exist_are_a_documented_404(client: TestClient) -> None:
+    assert client.get("/api/runs?study=none").status_code == 404
+    assert "404" in client.get("/api/openapi.json").json()["paths"]["/api/runs"]["get"]["responses"]
 
 
 def test_pages_of_runs_are_stable_while_runs_are_created(client: TestClient) -> None:

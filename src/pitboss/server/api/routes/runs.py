@@ -81,7 +81,7 @@ def create_run(body: NewRun, caller: Author, workspace: OwnWorkspace) -> Submitt
     return Submitted(run_id=submission.ids[0], run_ids=submission.ids, estimate=estimate)
 
 
-@router.get("", operation_id="list_runs", summary="List runs")
+@router.get("", operation_id="list_runs", summary="List runs", responses=responses(404))
 def list_runs(
     workspace: OwnWorkspace,
     caller: Viewer,
