@@ -1,5 +1,6 @@
 """The pages of skills, of a backtest and the home page, as the server renders them."""
 
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from pitboss.runs.skill_reference import example_skills
 from pitboss.runs.venues import venues
 from pitboss.skill.form_fields import form_of
 from pitboss.skill.spelling import dotted, fields, part_of, takes_list
+from pitboss.store.chat_spend import record_chat_cost
 
 EXAMPLES = list(example_skills())
 TEXT = next(example.text for example in EXAMPLES if example.name == "trend-thesis")
@@ -80,6 +82,16 @@ def test_the_home_page_has_spend_runs_and_deployments(browser_session: TestClien
     assert "Nothing runs now" in browser_session.get("/now").text
 
 
+def test_what_the_chat_has_spent_is_not_taken_from_the_budget_of_runs(
+    browser_session: TestClient, workspace: Workspace
+) -> None:
+    record_chat_cost(workspace.database, "local", "llm/fake", False, Decimal(1))
+    page = browser_session.get("/").text
+    assert "$1.00" in page
+    assert "$5.00 left of $5.00 a day" in page
+    assert "$5.00 of $5.00 is left" in browser_session.get("/costs").text
+
+
 def test_first_steps_write_a_market_and_a_skill_and_again_change_nothing(tmp_path: Path) -> None:
     with open_workspace(load_settings(tmp_path / "new")) as workspace:
         assert first_run(workspace) is None
@@ -93,3 +105,12 @@ def test_pages_of_what_is_not_there_are_not_found(browser_session: TestClient, w
     del workspace
     for path in ("/skills/nothing", "/skills/nothing/edit", "/skills/new?from=nothing", "/skills/form?venue=nowhere"):
         assert browser_session.get(path).status_code == 404
+
+
+@pytest.mark.parametrize("page", ["", "/edit"])
+def test_a_version_that_is_not_there_is_named_and_an_impossible_one_is_invalid(
+    page: str, browser_session: TestClient
+) -> None:
+    missing = browser_session.get(f"/skills/trend-thesis{page}?version=99")
+    assert (missing.status_code, "with version 99" in missing.text) == (404, True)
+    assert browser_session.get(f"/skills/trend-thesis{page}?version={10**30}").status_code == 422

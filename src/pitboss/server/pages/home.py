@@ -14,6 +14,7 @@ from pitboss.report import figures
 from pitboss.report.markup import Html, join, tag
 from pitboss.report.shell import section
 from pitboss.report.table import LEFT, RIGHT, gain_or_loss, table
+from pitboss.runs.costs import budget_document
 from pitboss.runs.deployment_activity import foreground_rows, open_rows
 from pitboss.runs.first_steps import FROM, TO, FirstRun, first_run
 from pitboss.runs.listing import result_text, short
@@ -23,7 +24,6 @@ from pitboss.server.pages.deployment_parts import STYLE as DEPLOYMENT_STYLE
 from pitboss.server.pages.deployment_parts import deployment_table
 from pitboss.server.pages.frame import app_page
 from pitboss.server.pages.skill_links import skill_path
-from pitboss.store.budgets import Budgets
 from pitboss.store.lifecycle import ACTIVE, Status
 from pitboss.store.runs import Run
 from pitboss.store.spend import spend
@@ -94,14 +94,15 @@ def _progress(run: Mapping[str, Any]) -> Html:
 def _tiles(caller: Caller, workspace: Workspace) -> Html:
     today = workspace.now() // DAY_MS * DAY_MS
     spent = sum((row.cost_usd for row in spend(workspace.database, today, today + DAY_MS, caller.owner)), ZERO)
-    daily = workspace.settings.daily_usd
-    reserved = Budgets(workspace.database).get(caller.owner, today).reserved_usd
-    share = min(100, round(100 * float((spent + reserved) / daily))) if daily else 0
+    used = budget_document(workspace)
+    daily, reserved = used["daily_usd"], used["reserved_usd"]
     budget: list[object] = ["no daily budget is set"]
     if daily:
+        share = min(100, round(100 * (used["spent_usd"] + reserved) / daily))
         budget = [
             tag("progress", f"{share} %", value=share, max=100, aria_label="Share of the daily budget"),
-            f"of {figures.usd(daily)} a day" + (f", {figures.usd(reserved)} reserved" if reserved else ""),
+            f"{figures.usd(used['left_usd'])} left of {figures.usd(daily)} a day"
+            + (f", {figures.usd(reserved)} reserved" if reserved else ""),
         ]
     counts = workspace.runs.count()
     active = sum(count for status, count in counts.items() if status in ACTIVE)

@@ -21,6 +21,7 @@ from pitboss.server.pages.components import button, field, link_button, select, 
 from pitboss.server.pages.frame import app_page
 from pitboss.server.pages.skill_form import MODELS, skill_form
 from pitboss.server.pages.skill_links import backtest_path, skill_path
+from pitboss.server.pages.skills import VersionNumber, missing_skill
 from pitboss.server.problem import Problem
 
 router = APIRouter()
@@ -50,11 +51,11 @@ def form(caller: Viewer, workspace: OwnWorkspace, venue: Annotated[str, Query(ma
 
 
 @router.get("/skills/{name:path}/edit")
-def edit_skill(name: str, caller: Author, workspace: OwnWorkspace, version: int | None = None) -> HTMLResponse:
+def edit_skill(name: str, caller: Author, workspace: OwnWorkspace, version: VersionNumber = None) -> HTMLResponse:
     """The editor of a saved skill, by default of its latest version."""
     stored = find_version(workspace, name, version)
     if stored is None:
-        raise Problem(404, "not_found", f"there is no skill {name!r}")
+        raise missing_skill(name, version)
     return _editor(caller, workspace, name, version_text(workspace, stored), name, stored.version)
 
 

@@ -108,7 +108,7 @@ def skill(
     """One skill: a version of its document, all versions, the difference between two of them, and its runs."""
     stored = find_version(workspace, name, version)
     if stored is None:
-        raise Problem(404, "not_found", f"there is no skill {name!r}", "the page Skills lists them")
+        raise missing_skill(name, version)
     document, versions = version_document(workspace, stored), version_rows(workspace, name)
     form = deploy_form(workspace, stored, has_password(request, caller)) if caller.may("operator") else None
     head = page_head(
@@ -132,6 +132,12 @@ def skill(
         content.insert(1, section("difference", "Difference", _difference(workspace, name, versions, first, second)))
     scripts = (DEPLOY_SCRIPT,) if form else ()
     return app_page(caller, name, "/skills", head, *content, form, scripts=scripts, styles=("skills.css", STYLE))
+
+
+def missing_skill(name: str, version: int | None) -> Problem:
+    """The problem of a skill that is not stored, or has no such version."""
+    detail = f"there is no skill {name!r}" if version is None else f"there is no skill {name!r} with version {version}"
+    return Problem(404, "not_found", detail, "the page Skills lists them")
 
 
 def _versions(name: str, rows: Sequence[Mapping[str, Any]], current: int) -> Html:
