@@ -181,10 +181,10 @@ class DeploymentRun:
             LOG.warning("deployment outage", extra={"fields": {**fields, "error": REDACTOR.redact(str(error))}})
             return "outage", str(error)
         except (UserError, InvariantError) as error:
-            return self._halted(str(error)), str(error)
+            return self._halted(_fault_text(error)), str(error)
         except Exception as error:  # noqa: BLE001 - a fault of one deployment must not end the others
             LOG.error("deployment fault", extra={"fields": {**fields, "error": REDACTOR.redact(repr(error))}})
-            return self._halted(f"unexpected fault: {error!r}"), repr(error)
+            return self._halted(_fault_text(error)), repr(error)
         return "stopped" if self.control.stopped else "released", ""
 
     def _release(self, error_text: str) -> None:
@@ -221,7 +221,13 @@ class DeploymentRun:
                 stored_run = StoredLiveRun(workspace, deployment.run_id, self.epoch, "", self.board, self._clock)
                 listener = Listener(entry=lambda entry, board: self._entered(entry))
                 driving = Driving(self.stop, self._never, self.control, self._show, listener, measures_stopped=False)
-                await work_live(stored_run, side, driving)
+                try:
+                    await work_live(stored_run, side, driving)
+                except (LeaseLost, RunCancelled, TransientError):
+                    raise
+                except Exception as error:
+                    self._halted(_fault_text(error))  # while the account is open, which then cancels what would open
+                    raise
         finally:
             opening.cancel()  # also where the account could not be opened
 
@@ -339,3 +345,7 @@ class DeploymentRun:
     @staticmethod
     def _never() -> bool:
         return False
+
+
+def _fault_text(error: Exception) -> str:
+    return str(error) if isinstance(error, UserError | InvariantError) else f"unexpected fault: {error!r}"

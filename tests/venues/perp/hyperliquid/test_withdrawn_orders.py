@@ -3,10 +3,12 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pitboss.core.deployment import Command, OpenCommand
+from pitboss.core.errors import InvariantError
 from pitboss.core.money import ZERO
 from pitboss.runs.deployment_run import DeploymentRun
 from venues.perp.hyperliquid.guarded_scene import GuardedScene, guarded_scene
@@ -59,7 +61,16 @@ async def kill(process: Process) -> None:
     assert await process.work == "stopped"
 
 
-@pytest.mark.parametrize("end", [halt, stop, kill])
+async def fault(process: Process) -> None:
+    async def wait(inner: Any, wait_ms: int) -> None:
+        raise InvariantError("the world contradicts itself")
+
+    process.run.control.wait = wait  # type: ignore[method-assign]
+    assert await process.work == "halted"
+    assert process.scene.stored().code == "fault"
+
+
+@pytest.mark.parametrize("end", [halt, stop, kill, fault])
 def test_what_halts_or_ends_a_deployment_withdraws_its_orders_that_open(
     tmp_path: Path, end: Callable[[Process], Awaitable[None]]
 ) -> None:
