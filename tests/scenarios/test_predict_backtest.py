@@ -269,3 +269,11 @@ def test_prices_outside_of_all_strikes_are_refused_and_where_some_are_nobody_is_
     assert run["metrics"]["noops_by_flag"]["no_quote"] >= 89
     assert run["metrics"]["funnel"]["asked"] <= 91
     assert run["metrics"]["mints"] > 0
+
+
+@pytest.mark.parametrize("day", ["2026-02-21T10:00", "2026-02-22T18:00", "2027-02-22T18:00"])
+def test_a_short_range_without_one_price_is_refused(tmp_path: Path, prices: Path, bets: Path, day: str) -> None:
+    span = ("--from", f"{day}:00Z", "--to", f"{day[:-1]}5:00Z")
+    words = ("predict", "backtest", bets, *span, "--prices", prices, "--model", "policy/alternate")
+    result = run_in_process(*words, "--home", tmp_path / "home", code=2)
+    assert "no price of BTC is known in the range" in result.err
