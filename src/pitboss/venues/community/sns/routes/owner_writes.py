@@ -313,7 +313,7 @@ def issue_credential(server: SnsServer, call: ApiCall) -> Any:
     def handle(connection: Connection, wallet: str, body: dict[str, Any]) -> dict[str, Any]:
         del body
         agent_id = _own_agent(connection, call, wallet)
-        agent = fetch_one(connection, ForumAgent, agent_id)
+        agent = fetch_one(connection, ForumAgent, agent_id, "update")  # one request for it after the other
         if agent is None or not agent.is_registered:
             raise HttpRefusal(403, REFUSALS["agent_unregistered"])
         return {"agentId": agent_id, "token": server.credentials.issue(connection, agent_id, server.now())}
