@@ -13,6 +13,7 @@ from market_files import FROM, TO, rows, write_bars
 from run_command import pitboss, pitboss_ok, pitboss_refused
 
 from pitboss.bootstrap.machine import SystemClock
+from pitboss.bootstrap.run_lock import executing
 from pitboss.core.errors import TransientError
 from pitboss.core.snapshot import GENESIS
 from pitboss.venues.perp.standin.analyst import Analyst
@@ -232,9 +233,12 @@ def test_a_damaged_run_is_named_and_the_others_are_listed(home: Path, skill: Pat
     assert run["run_id"] not in shown.out
 
 
-def test_a_run_that_was_killed_is_shown_as_silent(home: Path, skill: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def killed_run(home: Path, skill: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The id of a run whose process ended before it could store how."""
+
     class Killed(BaseException):
-        """Nobody gets to write down how it ended."""
+        """Handled by no code."""
 
     async def killed(self: Analyst, request: object) -> None:
         raise Killed
@@ -243,6 +247,27 @@ def test_a_run_that_was_killed_is_shown_as_silent(home: Path, skill: Path, monke
         patch.setattr(Analyst, "complete", killed)
         with pytest.raises(Killed):
             pitboss("backtest", skill, *RANGE, "--model", "standin/analyst", "--json", "--home", home)
+    (listed,) = pitboss_ok("runs", "list", "--json", "--home", home).json
+    return listed["run_id"]
+
+
+@pytest.mark.parametrize("group", ["runs", "jobs"])
+def test_a_run_that_was_killed_is_cancelled_at_once_and_can_be_resumed(home: Path, killed_run: str, group: str) -> None:
+    cancelled = pitboss_ok(group, "cancel", killed_run, "--home", home)
+    assert cancelled.out == f"run {killed_run} is cancelled\n"
+    (listed,) = pitboss_ok("runs", "list", "--json", "--home", home).json
+    assert listed["status"] == "cancelled"
+    assert pitboss_ok("runs", "resume", killed_run, "--json", "--home", home).json["status"] == "complete"
+
+
+def test_a_run_that_another_process_executes_is_cancelled_by_that_process(home: Path, killed_run: str) -> None:
+    with executing(home, killed_run):
+        answer = pitboss_ok("runs", "cancel", killed_run, "--home", home)
+    assert answer.out == f"run {killed_run} is running and will stop at its next tick\n"
+
+
+@pytest.mark.usefixtures("killed_run")
+def test_a_run_that_was_killed_is_shown_as_silent(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (fresh,) = pitboss_ok("runs", "list", "--json", "--home", home).json
     assert (fresh["status"], fresh["silent_s"] < 600) == ("running", True)
     assert "silent" not in pitboss_ok("runs", "list", "--home", home).out

@@ -9,7 +9,7 @@ from pitboss.cli.audit_memory import memory
 from pitboss.core.errors import UserError
 from pitboss.terminal import screen
 from pitboss.terminal.exit_codes import INTERRUPTED
-from pitboss.terminal.options import Json, Override, RangeEnd, option
+from pitboss.terminal.options import Json, Override, RangeEnd, WholeNumber, option
 from pitboss.terminal.workspace_options import Location
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ def lookahead(
     /,
     *,
     run: Annotated[str, option("--run", "Audit this stored run: its id, its first characters, or `last`.")] = "",
-    cuts: Annotated[int, option("--cuts", "Number of random ticks at which to cut and compare.")] = 100,
-    seed: Annotated[int, option("--seed", "The same seed makes the same cuts.")] = 0,
+    cuts: Annotated[WholeNumber, option("--cuts", "Number of random ticks at which to cut and compare.")] = 100,
+    seed: Annotated[WholeNumber, option("--seed", "The same seed makes the same cuts.")] = 0,
     from_: Annotated[
         RangeEnd | None,
         option(

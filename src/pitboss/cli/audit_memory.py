@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 from pitboss.core.errors import BudgetExceeded, InvariantError, RunCancelled, TransientError, UserError
 from pitboss.terminal import screen
 from pitboss.terminal.exit_codes import FAILED, INTERRUPTED
-from pitboss.terminal.options import Amount, Json, Override, RangeEnd, option
+from pitboss.terminal.options import Amount, Json, Override, RangeEnd, WholeNumber, option
 from pitboss.terminal.workspace_options import Location, WorkspaceOptions
 
 if TYPE_CHECKING:
@@ -27,9 +27,11 @@ def memory(
         ),
     ] = None,
     to: Annotated[RangeEnd | None, option("--to", "End of the range. Default: as far as the data goes.")] = None,
-    windows: Annotated[int, option("--windows", "Number of anonymous windows to ask about; 0 for none.")] = 40,
-    repeats: Annotated[int, option("--repeats", "Pairs of runs, one with names and one blind; 0 for none.")] = 3,
-    seed: Annotated[int, option("--seed", "Seed of the windows, of the anonymisation and of the runs.")] = 0,
+    windows: Annotated[WholeNumber, option("--windows", "Number of anonymous windows to ask about; 0 for none.")] = 40,
+    repeats: Annotated[
+        WholeNumber, option("--repeats", "Pairs of runs, one with names and one blind; 0 for none.")
+    ] = 3,
+    seed: Annotated[WholeNumber, option("--seed", "Seed of the windows, of the anonymisation and of the runs.")] = 0,
     cutoff: Annotated[
         str, option("--cutoff", "The model's training cutoff, if you know better: 2025-07-31, or 2025-07.")
     ] = "",

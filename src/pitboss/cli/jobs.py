@@ -6,7 +6,7 @@ from cyclopts import App
 
 from pitboss.report.figures import plural
 from pitboss.terminal import screen
-from pitboss.terminal.options import Json, RunId, option
+from pitboss.terminal.options import Json, RunId, WholeNumber, option
 from pitboss.terminal.workspace_options import Location, WorkspaceOptions
 
 if TYPE_CHECKING:
@@ -132,9 +132,11 @@ def cancel(*runs: RunId, json: Json = False, location: Location) -> int:
 
         pitboss jobs cancel 3f9a
     """
+    from pitboss.runs.run import request_cancel
+
     _require_id("cancel", runs, location)
     with location.existing_workspace() as workspace:
-        statuses = {run_id: workspace.runs.request_cancel(run_id) for run_id in map(workspace.runs.find, runs)}
+        statuses = {run_id: request_cancel(workspace, run_id) for run_id in map(workspace.runs.find, runs)}
     if json:
         screen.put_json(statuses)
         return 0
@@ -147,7 +149,7 @@ def cancel(*runs: RunId, json: Json = False, location: Location) -> int:
 def again(
     *runs: RunId,
     priority: Annotated[
-        int | None, option("--priority", "Runs with a higher priority go first. Default: unchanged.")
+        WholeNumber | None, option("--priority", "Runs with a higher priority go first. Default: unchanged.")
     ] = None,
     location: Location,
 ) -> int:

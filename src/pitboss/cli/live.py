@@ -7,7 +7,7 @@ from cyclopts import App
 from pitboss.cli.live_accounts import app as accounts
 from pitboss.terminal import screen
 from pitboss.terminal.exit_codes import INTERRUPTED
-from pitboss.terminal.options import Duration, Json, option
+from pitboss.terminal.options import Duration, Json, WholeNumber, option
 from pitboss.terminal.workspace_options import Location
 
 app = App(name="live", help="Host deployments, and check that everything is ready for real money.")
@@ -22,7 +22,7 @@ def host(
         option("--idle-exit", "Exit after this time without a deployment, such as 30s. Default: never."),
     ] = None,
     metrics_port: Annotated[
-        int | None,
+        WholeNumber | None,
         option("--metrics-port", "Serve /metrics for Prometheus, and /health, on this port; 0 takes any that is free."),
     ] = None,
     metrics_host: Annotated[str, option("--metrics-host", "Address on which they are served.")] = "127.0.0.1",

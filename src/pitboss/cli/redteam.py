@@ -10,7 +10,7 @@ from pitboss.core.errors import UserError
 from pitboss.core.suggestion import suggestion
 from pitboss.terminal import screen
 from pitboss.terminal.exit_codes import INTERRUPTED
-from pitboss.terminal.options import Amount, Json, Override, option
+from pitboss.terminal.options import Amount, Json, Override, WholeNumber, option
 from pitboss.terminal.workspace_options import Location, WorkspaceOptions
 
 if TYPE_CHECKING:
@@ -49,10 +49,11 @@ def redteam(
             help="The model that decides: hijacked, standin/analyst, or any model by name. May be repeated.",
         ),
     ] = ("hijacked",),
-    ticks: Annotated[int, option("--ticks", "Number of decisions of each run.")] = 24,
-    limit: Annotated[int | None, option("--limit", "Use at most this many texts.")] = None,
+    ticks: Annotated[WholeNumber, option("--ticks", "Number of decisions of each run.")] = 24,
+    limit: Annotated[WholeNumber | None, option("--limit", "Use at most this many texts.")] = None,
     seed: Annotated[
-        int, option("--seed", "Seed of the market and of the hijacked model; the same seed gives the same result.")
+        WholeNumber,
+        option("--seed", "Seed of the market and of the hijacked model; the same seed gives the same result."),
     ] = 7,
     only_files: Annotated[bool, option("--only-files", "Leave out the built-in texts.")] = False,
     set_: Override = (),

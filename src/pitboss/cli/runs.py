@@ -43,15 +43,17 @@ def show(run: RunId, /, *, json: Json = False, location: Location) -> int:
 
 @app.command
 def cancel(run: RunId, /, *, json: Json = False, location: Location) -> int:
-    """Stop a run at its next tick. Everything done so far is kept, and the run can be resumed.
+    """Stop a run at its next tick, or at once if no process executes it. It keeps what is done and can be resumed.
 
     For example:
 
         pitboss runs cancel 3f9a
     """
+    from pitboss.runs.run import request_cancel
+
     with location.existing_workspace() as workspace:
         run_id = workspace.runs.find(run)
-        status = workspace.runs.request_cancel(run_id)
+        status = request_cancel(workspace, run_id)
     if json:
         screen.put_json({"run_id": run_id, "status": status, "cancel_requested": True})
     else:

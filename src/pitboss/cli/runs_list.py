@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pitboss.cli.run_status import Status, status_text
 from pitboss.core.errors import ReplayMismatch, UserError
 from pitboss.terminal import screen
-from pitboss.terminal.options import Json, option
+from pitboss.terminal.options import Json, WholeNumber, option
 from pitboss.terminal.workspace_options import Location
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ MAX_LISTED = 1_000_000
 
 def list_(
     *,
-    limit: Annotated[int, option("--limit", "Maximum number of runs to list.")] = 100,
+    limit: Annotated[WholeNumber, option("--limit", "Maximum number of runs to list.")] = 100,
     status: Annotated[Status | None, option("--status", "Only runs with this status.")] = None,
     model: Annotated[str, option("--model", "Only runs of this model, such as policy/hold.")] = "",
     skill: Annotated[str, option("--skill", "Only runs of the skill with this name.")] = "",

@@ -6,7 +6,7 @@ from cyclopts import App
 
 from pitboss.core.errors import UserError
 from pitboss.terminal import screen
-from pitboss.terminal.options import Duration, Json, RangeEnd, option
+from pitboss.terminal.options import Duration, Json, RangeEnd, WholeNumber, option
 from pitboss.terminal.workspace_options import Location
 
 
@@ -19,7 +19,8 @@ def register(app: App) -> None:
 def prune(
     *,
     keep: Annotated[
-        int | None, option("--keep", "Number of newest runs to keep, among those that the other options select.")
+        WholeNumber | None,
+        option("--keep", "Number of newest runs to keep, among those that the other options select."),
     ] = None,
     older_than: Annotated[
         Duration | None, option("--older-than", "Only runs created longer ago than this, such as 720h.")

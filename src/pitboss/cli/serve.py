@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from pitboss.terminal import screen
-from pitboss.terminal.options import Json, option
+from pitboss.terminal.options import Json, WholeNumber, option
 from pitboss.terminal.workspace_options import Location
 
 PORT = 8700
@@ -12,7 +12,7 @@ PORT = 8700
 def serve(
     *,
     host: Annotated[str, option("--host", "Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, option("--port", "Port to listen on; 0 selects a free one.")] = PORT,
+    port: Annotated[WholeNumber, option("--port", "Port to listen on; 0 selects a free one.")] = PORT,
     https_proxy: Annotated[
         bool, option("--https-proxy", "A proxy on this machine serves the app over HTTPS (setting serve_https).")
     ] = False,

@@ -11,7 +11,7 @@ from pitboss.cli.venue_options import VenueOptions, with_venue_options
 from pitboss.core.errors import UserError
 from pitboss.core.suggestion import suggestion
 from pitboss.terminal import screen
-from pitboss.terminal.options import Json, RangeOptions, option
+from pitboss.terminal.options import Json, Name, OtherModel, RangeOptions, WholeNumber, option
 from pitboss.terminal.workspace_options import Location
 
 app = App(name="study", help="List studies and arenas, show their results, cancel them.")
@@ -37,10 +37,10 @@ def _sweep(
     options: RangeOptions,
     vary: Vary = (),
     random: Annotated[
-        int | None, option("--random", "Number of points to draw at random, instead of running all of them.")
+        WholeNumber | None, option("--random", "Number of points to draw at random, instead of running all of them.")
     ] = None,
     search: Annotated[
-        int | None,
+        WholeNumber | None,
         option("--search", "Number of points that optuna chooses, each from the results of the earlier ones."),
     ] = None,
     walk_forward: Annotated[
@@ -61,8 +61,8 @@ def _sweep(
             "and others to choose from; on the community venue bugs_found_pct.",
         ),
     ] = "",
-    repeats: Annotated[int, option("--repeats", "Runs per point, with the seeds seed, seed+1, …")] = 1,
-    model: Annotated[str, option("--model", "Model to use instead of the skill's. See `pitboss models list`.")] = "",
+    repeats: Annotated[WholeNumber, option("--repeats", "Runs per point, with the seeds seed, seed+1, …")] = 1,
+    model: OtherModel = "",
     study_options: StudyOptions = NO_OPTIONS,
     venue_options: VenueOptions,
     location: Location,
@@ -108,14 +108,14 @@ def _arena(
     /,
     *,
     options: RangeOptions,
-    models: Annotated[str, option("--models", "Models to compare, separated by commas.")],
+    models: Annotated[Name, option("--models", "Models to compare, separated by commas.")],
     baselines: Annotated[
         str | None,
         option(
             "--baselines", "Policies to compare them with, separated by commas; empty for none. Default: the venue's."
         ),
     ] = None,
-    repeats: Annotated[int, option("--repeats", "Runs per model.")] = 3,
+    repeats: Annotated[WholeNumber, option("--repeats", "Runs per model.")] = 3,
     study_options: StudyOptions = NO_OPTIONS,
     venue_options: VenueOptions,
     location: Location,

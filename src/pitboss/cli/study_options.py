@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from pitboss.terminal.options import Json, option
+from pitboss.terminal.options import Json, WholeNumber, option
 
 Out = Annotated[Path | None, option("--out", "File of the HTML report. Default: in the workspace, under reports.")]
 
@@ -28,7 +28,7 @@ class StudyOptions:
             "--executor", "Where runs execute: in this process, in workers on this machine or on Ray. auto chooses."
         ),
     ] = "auto"
-    concurrency: Annotated[int, option("--concurrency", "Number of concurrent runs in this process.")] = 4
+    concurrency: Annotated[WholeNumber, option("--concurrency", "Number of concurrent runs in this process.")] = 4
     estimate: Annotated[bool, option("--estimate", "Print the estimated cost and run nothing.")] = False
     pilot: Annotated[
         bool, option("--pilot", "First call each model for five ticks, and base the estimate on their cost.")

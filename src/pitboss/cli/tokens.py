@@ -8,7 +8,7 @@ from pitboss.core.errors import UserError
 from pitboss.core.role import ROLES, Role
 from pitboss.core.suggestion import suggestion
 from pitboss.terminal import screen
-from pitboss.terminal.options import Json, option
+from pitboss.terminal.options import Json, WholeNumber, option
 from pitboss.terminal.workspace_options import Location
 
 app = App(name="tokens", help="Tokens for programs that use the API. A token is shown once and stored by its digest.")
@@ -28,7 +28,7 @@ def create(
             "Limit it to this area, such as runs:read or runs:write. May be repeated. Default: what its role allows.",
         ),
     ] = None,
-    days: Annotated[int | None, option("--days", "After how many days it expires. Default: never.")] = None,
+    days: Annotated[WholeNumber | None, option("--days", "After how many days it expires. Default: never.")] = None,
     json: Json = False,
     location: Location,
 ) -> int:

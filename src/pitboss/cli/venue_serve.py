@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pitboss.terminal import screen
-from pitboss.terminal.options import option
+from pitboss.terminal.options import WholeNumber, option
 from pitboss.terminal.workspace_options import Location, WorkspaceOptions
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ HELP = """Serve the {name} venue over HTTP until Ctrl-C.
 
 HOST = "127.0.0.1"
 Host = Annotated[str, option("--host", "Address to listen on.")]
-Port = Annotated[int, option("--port", "Port to listen on; 0 selects a free one.")]
-Processes = Annotated[int, option("--processes", "Number of server processes.")]
+Port = Annotated[WholeNumber, option("--port", "Port to listen on; 0 selects a free one.")]
+Processes = Annotated[WholeNumber, option("--processes", "Number of server processes.")]
 
 
 def serve_command(venue: "Venue") -> Callable[..., int]:

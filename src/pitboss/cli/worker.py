@@ -7,7 +7,7 @@ from typing import Annotated
 from pitboss.core.errors import UserError
 from pitboss.terminal import screen
 from pitboss.terminal.exit_codes import INTERRUPTED
-from pitboss.terminal.options import Duration, option
+from pitboss.terminal.options import Duration, WholeNumber, option
 from pitboss.terminal.workspace_options import Location
 
 MAX_RUNS = 1_024
@@ -17,10 +17,10 @@ MAX_PROCESSES = 1_024
 def worker(
     *,
     concurrency: Annotated[
-        int | None, option("--concurrency", "Number of concurrent runs. Default: the setting worker_runs.")
+        WholeNumber | None, option("--concurrency", "Number of concurrent runs. Default: the setting worker_runs.")
     ] = None,
     processes: Annotated[
-        int | None,
+        WholeNumber | None,
         option("--processes", "Processes for runs that call no model; 0: none. Default: one for each core."),
     ] = None,
     idle_exit: Annotated[

@@ -33,7 +33,7 @@ from pitboss.sim.watch import Watch
 from pitboss.skill.digest import skill_digest
 from pitboss.store.budgets import RunLimit
 from pitboss.store.journal import StoredJournal
-from pitboss.store.lifecycle import ACTIVE, LeaseLost, being_executed
+from pitboss.store.lifecycle import ACTIVE, LeaseLost, Status, being_executed
 from pitboss.store.queue import Job, Lease
 from pitboss.store.retry import Unreachable
 from pitboss.store.runs import Run
@@ -143,17 +143,36 @@ async def resume(
         return await _observed(workspace, run.id, prepared, watch, tracer, limit, epoch)
 
 
+def request_cancel(workspace: Workspace, run_id: str) -> Status:
+    """Request the cancel of a run; returns its status.
+
+    An active run stops at its next tick. A queued one, and one whose process has ended, is cancelled at once.
+    """
+    workspace.runs.request_cancel(run_id)
+    run = workspace.runs.get(run_id)
+    if run.status not in ACTIVE or _executor(workspace, run):
+        return run.status
+    epoch = workspace.runs.claim(run_id, into="running", expected_epoch=run.lease_epoch)
+    workspace.runs.set_status(run_id, "cancelled", epoch)
+    return "cancelled"
+
+
 def _refuse_executing(workspace: Workspace, run: Run) -> None:
     """Raise `UserError` if a process of this machine, or a worker with a recent heartbeat, executes the run."""
+    if executor := _executor(workspace, run):
+        raise being_executed(run.id, executor)
+
+
+def _executor(workspace: Workspace, run: Run) -> str:
+    """The process of this machine, or the worker with a recent heartbeat, that executes the run; empty if none does."""
     if run.status not in ACTIVE:
-        return
+        return ""
     with executing(workspace.home, run.id) as is_free:
         executor = "" if is_free else "another process"
     silent_ms = workspace.now() - (run.heartbeat_at or 0)
     if run.worker and silent_ms <= workspace.settings.lease_stale_s * SECOND_MS and not is_lost(run.worker):
         executor = f"worker {run.worker}"
-    if executor:
-        raise being_executed(run.id, executor)
+    return executor
 
 
 def _prepare_resumed(workspace: Workspace, run: Run, request: Any) -> PreparedRun:

@@ -55,6 +55,23 @@ def _amount(kind: Any, tokens: Sequence[Token]) -> Decimal:
     return read_amount(*_text(tokens))
 
 
+def _whole_number(kind: Any, tokens: Sequence[Token]) -> int:
+    del kind
+    text, name = _text(tokens)
+    try:
+        return int(text)
+    except ValueError:
+        raise UserError(f"{name}: {text[:40]!r} is not a whole number", "write plain digits, such as 3") from None
+
+
+def _name(kind: Any, tokens: Sequence[Token]) -> str:
+    del kind
+    text, name = _text(tokens)
+    if not text.strip():
+        raise UserError(f"{name}: the value is empty", "give a name, or leave the option out")
+    return text
+
+
 def _moment(kind: Any, tokens: Sequence[Token]) -> Instant:
     del kind
     return _read_time(parse_instant, *_text(tokens))
@@ -111,6 +128,8 @@ def _ahead(kind: Any, tokens: Sequence[Token]) -> str:
 
 Json = Annotated[bool, Parameter(name="--json", help="Print one JSON document, and nothing else, on standard output.")]
 Amount = Annotated[Decimal, Parameter(metavar="NUMBER", converter=_amount, n_tokens=1, accepts_keys=False)]
+WholeNumber = Annotated[int, Parameter(converter=_whole_number, n_tokens=1, accepts_keys=False)]
+"""An integer. The parser's own conversion would round 1.5 to 2."""
 Moment = Annotated[int, Parameter(metavar="TIME", converter=_moment, n_tokens=1, accepts_keys=False)]
 RangeEnd = Annotated[
     Instant | BeforeEnd,
@@ -134,6 +153,11 @@ Override = Annotated[
         help="Override a field of the skill, such as risk.max_leverage=5. May be repeated.",
     ),
 ]
+Name = Annotated[str, Parameter(converter=_name, n_tokens=1, accepts_keys=False)]
+"""Text that is not empty: an empty one usually is a shell variable that is not set."""
+OtherModel = Annotated[
+    Name, Parameter(name="--model", help="Model to use instead of the skill's. See `pitboss models list`.")
+]
 RunId = Annotated[str, Parameter(help="Id of a run, its first characters, `last`, or `last~1` for the one before.")]
 
 
@@ -156,12 +180,12 @@ class RangeOptions:
     ] = None
     set_: Override = ()
     equity: Annotated[Amount | None, option("--equity", "Initial equity in USD. Default: that of the venue.")] = None
-    seed: Annotated[int, option("--seed", "Seed of the random numbers.")] = 0
+    seed: Annotated[WholeNumber, option("--seed", "Seed of the random numbers.")] = 0
     data_venue: Annotated[
         str, option("--data-venue", "Venue whose data is used. Default: hyperliquid, or the only one in the lake.")
     ] = ""
     max_gap: Annotated[
-        int | None, option("--max-gap", "Longest accepted gap, in bars. Default: the setting max_gap.")
+        WholeNumber | None, option("--max-gap", "Longest accepted gap, in bars. Default: the setting max_gap.")
     ] = None
     max_cost_usd: Annotated[
         Amount | None, option("--max-cost-usd", "Stop a run when its model has cost this much.")
@@ -233,7 +257,7 @@ class RangeOptions:
 class BacktestOptions(RangeOptions):
     """Options of a backtest of any venue, run here or queued."""
 
-    model: Annotated[str, option("--model", "Model to use instead of the skill's. See `pitboss models list`.")] = ""
+    model: OtherModel = ""
     decisions: Annotated[
         Path | None, option("--decisions", "JSON lines file with decisions to use instead of a model.")
     ] = None
@@ -242,7 +266,7 @@ class BacktestOptions(RangeOptions):
         option("--max-waste-pct", "Limit on the cost of unused replies requested in advance, in % of the used ones."),
     ] = Decimal(35)
     repeats: Annotated[
-        int, option("--repeats", "Number of runs, with the seeds seed, seed+1, …; the results are summarised.")
+        WholeNumber, option("--repeats", "Number of runs, with the seeds seed, seed+1, …; the results are summarised.")
     ] = 1
     prompts: Annotated[
         bool | None,
@@ -284,4 +308,4 @@ class BacktestOptions(RangeOptions):
 
 
 Queue = Annotated[bool, option("--queue", "Queue the run and return, instead of executing it here.")]
-Priority = Annotated[int | None, option("--priority", "Priority in the queue; higher goes first. Default: 0.")]
+Priority = Annotated[WholeNumber | None, option("--priority", "Priority in the queue; higher goes first. Default: 0.")]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App
 
 from pitboss.terminal import screen
-from pitboss.terminal.options import Json, option
+from pitboss.terminal.options import Json, WholeNumber, option
 from pitboss.terminal.workspace_options import Location
 from pitboss.venues.community.communication_log import Direction
 
@@ -27,7 +27,7 @@ def log(
     agent: Annotated[str, option("--agent", "Only entries of the agent with this id.")] = "",
     direction: Annotated[Direction | None, option("--direction", "Only entries in this direction.")] = None,
     action: Annotated[str, option("--action", "Only entries about this type of action, such as tx_feedback.")] = "",
-    last: Annotated[int | None, option("--last", "Only so many of the entries so far, the newest.")] = None,
+    last: Annotated[WholeNumber | None, option("--last", "Only so many of the entries so far, the newest.")] = None,
     json: Json = False,
     place: Location,
 ) -> int:

@@ -10,7 +10,7 @@ from pitboss.report.figures import plural
 from pitboss.terminal import screen
 from pitboss.terminal.exit_codes import INTERRUPTED
 from pitboss.terminal.live_options import DEFAULT_LIVE_OPTIONS, LiveCommandOptions
-from pitboss.terminal.options import Duration, Override, option
+from pitboss.terminal.options import Duration, Override, WholeNumber, option
 from pitboss.terminal.workspace_options import Location, WorkspaceOptions
 from pitboss.venues.community.runner_token import TOKEN_NAME, runner_token
 
@@ -48,10 +48,10 @@ def run(
     ] = None,
     set_: Override = (),
     cycles: Annotated[
-        int | None, option("--cycles", "Stop after this number of heartbeats; default: run until stopped.")
+        WholeNumber | None, option("--cycles", "Stop after this number of heartbeats; default: run until stopped.")
     ] = None,
     once: Annotated[bool, option("--once", "Stop after one heartbeat.")] = False,
-    port: Annotated[int, option("--port", "Port of the status endpoint; 0 selects any free port.")] = 0,
+    port: Annotated[WholeNumber, option("--port", "Port of the status endpoint; 0 selects any free port.")] = 0,
     live: LiveCommandOptions = DEFAULT_LIVE_OPTIONS,
     json: Annotated[bool, Parameter(name="--json", help="Print one JSON object a line for every heartbeat.")] = False,
     place: Location,

@@ -10,7 +10,7 @@ from pitboss.report.figures import plural
 from pitboss.terminal import screen
 from pitboss.terminal.exit_codes import INTERRUPTED
 from pitboss.terminal.live_options import DEFAULT_LIVE_OPTIONS, LiveCommandOptions
-from pitboss.terminal.options import Amount, Duration, Override, option
+from pitboss.terminal.options import Amount, Duration, Override, WholeNumber, option
 from pitboss.terminal.workspace_options import Location, WorkspaceOptions
 from pitboss.venues.predict.writer_choice import Network, Writer
 
@@ -38,10 +38,10 @@ def run(
     equity: Annotated[Amount, option("--equity", "Paper money to start with, in DUSDC.")] = Decimal(100),
     set_: Override = (),
     port: Annotated[
-        int | None, option("--port", "Port of the status endpoint; 0 selects any free port. Default: 8083.")
+        WholeNumber | None, option("--port", "Port of the status endpoint; 0 selects any free port. Default: 8083.")
     ] = None,
     ticks: Annotated[
-        int | None, option("--ticks", "Stop after this number of ticks; default: run until stopped.")
+        WholeNumber | None, option("--ticks", "Stop after this number of ticks; default: run until stopped.")
     ] = None,
     once: Annotated[bool, option("--once", "Stop after one tick.")] = False,
     scheduled: Annotated[
