@@ -39,7 +39,6 @@ LONGEST_PAUSE_S = 5.0
 RESEND_MS = 12 * HOUR_MS
 """How long after its tick a write is sent again. The server recognises its key for a day."""
 NO_CHAIN = "no Ethereum node is configured, so contracts are not called"
-NOT_APPROVED = "its approval was used or has expired"
 OPEN = "its result is not known yet; you will be told it, and nothing else is done until then"
 UNCOUNTED = "the result of an earlier action has just arrived; you will be told it at the next heartbeat"
 FORGOTTEN = "it is not known whether the forum has it"
@@ -152,9 +151,10 @@ class LiveBroker(Broker):
         row = world.contract(order.contract_address, None, self._caps.chain) or {}
         return ChainContract((order.contract_address or "").lower(), read_abi(row.get("abi")))
 
-    def _needs_approval(self, order: CommunityOrder) -> bool:
+    def _use_approval_of(self, order: CommunityOrder) -> bool:
+        """Consume the approval of a transaction that needs one. False if there is none."""
         limit = self._caps.approval_above_wei
-        return limit is not None and order.action.value_wei > limit
+        return limit is None or order.action.value_wei <= limit or self._use_approval(order.approval_key)
 
     async def _post(self, open_action: OpenAction) -> ExecutedAction | str:
         """Send a write until its answer is known, a few times. A text says why there is no result."""
@@ -193,14 +193,14 @@ class LiveBroker(Broker):
     async def _send(self, world: AgentWorld, order: CommunityOrder, open_action: OpenAction) -> ExecutedAction | str:
         assert self._chain is not None
         action = order.action
-        call = (self._contract(world, order), action.function_name or "", list(action.args), action.value_wei)
-        if self._needs_approval(order):
-            simulation = await self._chain.simulate(*call)  # what would fail must not use up an approval
-            if simulation.failure is not None:
-                return self._failure_text(simulation.failure)
-            if not self._use_approval(order.approval_key):
-                return NOT_APPROVED
-        outcome = await self._chain.send(open_action.transaction_id, *call)
+        outcome = await self._chain.send(
+            open_action.transaction_id,
+            self._contract(world, order),
+            action.function_name or "",
+            list(action.args),
+            action.value_wei,
+            lambda: self._use_approval_of(order),
+        )
         return self._finish_transaction(open_action, outcome)
 
     def _finish_transaction(self, open_action: OpenAction, outcome: TxOutcome) -> ExecutedAction | str:

@@ -3,6 +3,7 @@
 Failures are values with stable codes. Nothing here says how transactions are signed or how nodes are asked.
 """
 
+from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
 from pitboss.core.noun import noun
@@ -20,6 +21,7 @@ FailureCode = Literal[
     "too_expensive",
     "pending",
     "dropped",
+    "not_approved",
 ]
 TxStatus = Literal["mined", "reverted", "replaced", "dropped", "unknown", "not_sent"]
 """The first three are final. `dropped` and `unknown` are open: the nonce stays reserved, and asking again with the same id
@@ -79,8 +81,16 @@ class TxOutcome:
         return self.status in ("mined", "reverted", "replaced")
 
 
+def needs_no_approval() -> bool:
+    """The answer for a transaction that needs no approval of a person."""
+    return True
+
+
 class EvmChain(Protocol):
-    """One account on one chain. `send` executes an intent at most once, whatever fails."""
+    """One account on one chain. `send` executes an intent at most once, whatever fails.
+
+    It asks `use_approval` once, when nothing else prevents that the transaction is signed.
+    """
 
     @property
     def chain_id(self) -> int: ...
@@ -91,7 +101,13 @@ class EvmChain(Protocol):
         self, contract: ChainContract, function: str, args: Any, value_wei: int = 0
     ) -> SimulationResult: ...
     async def send(
-        self, request_id: str, contract: ChainContract, function: str, args: Any, value_wei: int = 0
+        self,
+        request_id: str,
+        contract: ChainContract,
+        function: str,
+        args: Any,
+        value_wei: int = 0,
+        use_approval: Callable[[], bool] = needs_no_approval,
     ) -> TxOutcome: ...
     def outcome(self, request_id: str) -> TxOutcome | None: ...
     async def resume(self) -> tuple[TxOutcome, ...]: ...

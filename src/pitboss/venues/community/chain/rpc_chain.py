@@ -18,6 +18,7 @@ from pitboss.venues.community.chain.ports import (
     ContractCallResult,
     SimulationResult,
     TxOutcome,
+    needs_no_approval,
 )
 from pitboss.venues.community.chain.stored_transaction import StoredTransaction
 from pitboss.venues.community.chain.transaction_sender import SenderSettings, TransactionSender, TransactionSource
@@ -60,7 +61,13 @@ class ChainCalls:
         return await self._simulate(encoded, self._message(contract, encoded, value_wei))
 
     async def send(
-        self, request_id: str, contract: ChainContract, function: str, args: Any, value_wei: int = 0
+        self,
+        request_id: str,
+        contract: ChainContract,
+        function: str,
+        args: Any,
+        value_wei: int = 0,
+        use_approval: Callable[[], bool] = needs_no_approval,
     ) -> TxOutcome:
         """Execute an intent at most once. The same id continues with the same transaction and is not simulated again."""
         encoded = encode_call(contract.abi, function, args)
@@ -74,7 +81,7 @@ class ChainCalls:
             if simulation.failure is not None:
                 return TxOutcome(request_id, "not_sent", failure=simulation.failure)
             gas = simulation.gas
-        return await self._sender.send(request_id, message, gas)
+        return await self._sender.send(request_id, message, gas, use_approval)
 
     def outcome(self, request_id: str) -> TxOutcome | None:
         """What is stored about an id; None if nothing was ever signed for it."""

@@ -28,7 +28,7 @@ from pitboss.core.instant import Instant
 from pitboss.core.noun import noun
 from pitboss.store.outbox import OutboxEntry, StoredOutbox
 from pitboss.venues.community.chain.node_reader import ChainTransaction, MessageCall, NodeReader
-from pitboss.venues.community.chain.ports import ChainFailure, TxOutcome
+from pitboss.venues.community.chain.ports import ChainFailure, TxOutcome, needs_no_approval
 from pitboss.venues.community.chain.send_outcome import (
     coin_of,
     failed_send,
@@ -96,7 +96,9 @@ class TransactionSender:
         self._scan_from: dict[int, int] = {}
         """Nonce → the block from which the search for its transaction goes on, where one look was not enough."""
 
-    async def send(self, request_id: str, call: MessageCall, gas: int) -> TxOutcome:
+    async def send(
+        self, request_id: str, call: MessageCall, gas: int, use_approval: Callable[[], bool] = needs_no_approval
+    ) -> TxOutcome:
         """Send a transaction, or continue with the one that has this id."""
         async with self._lock:
             entry = self._outbox.get(request_id)
@@ -104,7 +106,7 @@ class TransactionSender:
                 if gas > self._settings.max_gas:
                     message = f"it needs {gas:,} gas, and {self._settings.max_gas:,} are allowed"
                     return failed_send(request_id, "too_expensive", message)
-                entry = await self._begin(request_id, call, gas)
+                entry = await self._begin(request_id, call, gas, use_approval)
                 if isinstance(entry, ChainFailure):
                     return TxOutcome(request_id, "not_sent", failure=entry)
             if StoredTransaction.loads(entry.request).call != call:
@@ -121,7 +123,9 @@ class TransactionSender:
         async with self._lock:
             return tuple([await self._follow(entry) for entry in self._outbox.pending(self._scope)])
 
-    async def _begin(self, request_id: str, call: MessageCall, gas: int) -> OutboxEntry | ChainFailure:
+    async def _begin(
+        self, request_id: str, call: MessageCall, gas: int, use_approval: Callable[[], bool]
+    ) -> OutboxEntry | ChainFailure:
         for entry in self._outbox.pending(self._scope):
             await self._follow(entry)
         if self._outbox.pending(self._scope):
@@ -147,6 +151,8 @@ class TransactionSender:
             *(self._node.client.chain_id, self.address, call.to, call.data, call.value),
             *(gas, nonce, height, (version,)),
         )
+        if not use_approval():
+            return ChainFailure("not_approved", "its approval was used or has expired")
         entry, _ = self._outbox.open(request_id, self._scope, self._owner, self._now(), transaction.dumps(), ATTEMPTS)
         if entry.order_id != request_id:
             return ChainFailure("busy", "another process is sending a transaction of this account")
