@@ -38,6 +38,7 @@ from pitboss.venues.perp.hyperliquid.account_news import AccountNews
 from pitboss.venues.perp.hyperliquid.account_reader import VenueAccount
 from pitboss.venues.perp.hyperliquid.account_stream import AccountStream
 from pitboss.venues.perp.hyperliquid.account_watch import AccountWatch
+from pitboss.venues.perp.hyperliquid.agent_monitor import AgentMonitor
 from pitboss.venues.perp.hyperliquid.broker import HyperliquidBroker
 from pitboss.venues.perp.hyperliquid.feed_state import BASE_INTERVAL
 from pitboss.venues.perp.hyperliquid.live_account import (
@@ -242,9 +243,10 @@ async def open_live(live: LiveDeployment) -> AsyncIterator[PerpLive]:
             return
         await check_signer(live.workspace, account, line.info, live.heard_signer)
         broker = await make_broker(live, line, account, symbols, terms, feed.opening_problem)
-        watch = AccountWatch(broker.reconciler, live.wake, now)
+        watch = AccountWatch(broker.reconciler, live.wake, now).run()
+        agents = AgentMonitor(line.reader, live.alarm).run()
         try:
-            async with followed_account(url, account, broker.reconciler.news, watch.run()) as stream:
+            async with followed_account(url, account, broker.reconciler.news, watch, agents) as stream:
                 yield await live_side(live, feed, broker, terms, stream)
         finally:
             if live.withdraws_opens():

@@ -230,6 +230,11 @@ class AccountReader:
         reply = fields_of(await self._post("userRateLimit"), "userRateLimit")
         return int_of(reply, "nRequestsCap") - int_of(reply, "nRequestsUsed")
 
+    async def agents(self) -> frozenset[str]:
+        """Return the addresses of the account's agents, apart from one without a name, which the exchange does not list."""
+        rows = list_of(await self._post("extraAgents"), "extraAgents")
+        return frozenset(text_of(fields_of(row, "an agent"), "address").lower() for row in rows)
+
     async def _post(self, kind: str, purpose: RequestClass = "read", **fields: object) -> Any:
         return await self._info.post({"type": kind, "user": self._user, **fields}, purpose)
 
