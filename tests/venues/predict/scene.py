@@ -7,7 +7,7 @@ from pitboss.core.instant import HOUR_MS, parse_instant
 from pitboss.venues.predict.state import QUOTE, Account, Contract, MarketTerms, PredictWorld, binary, open_world
 from pitboss.venues.predict.svi import FLOAT, Svi
 from pitboss.venues.predict.trade import WorldStep
-from pitboss.venues.predict.world import activate, create_oracle, push_price, push_svi
+from venues.predict.single_markets import activate, create_oracle, push_price, push_svi
 
 NOW = parse_instant("2026-05-27T12:00:00Z")
 HOURLY = "BTC-hourly"

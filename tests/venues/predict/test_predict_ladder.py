@@ -4,8 +4,8 @@ from pitboss.core.instant import HOUR_MS
 from pitboss.venues.predict.ladder import first_rung, ladder
 from pitboss.venues.predict.svi import FLOAT, flat
 from pitboss.venues.predict.trade import preview
-from pitboss.venues.predict.world import push_svi, set_ask_bounds
 from venues.predict.scene import HOURLY, NOW, done, no, venue, yes
+from venues.predict.single_markets import push_svi, set_ask_bounds
 
 
 def test_rungs_come_nearest_first_with_the_quotes_of_both_sides() -> None:

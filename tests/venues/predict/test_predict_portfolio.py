@@ -14,8 +14,8 @@ from pitboss.venues.predict.state import ACCOUNT, QUOTE
 from pitboss.venues.predict.surface import LEAST_VARIANCE, realised, realised_at, synthetic
 from pitboss.venues.predict.svi import flat
 from pitboss.venues.predict.trade import mint, preview
-from pitboss.venues.predict.world import push_price
 from venues.predict.scene import HOURLY, NOW, SPOT, between, done, no, venue, yes
+from venues.predict.single_markets import push_price
 
 
 def test_equity_is_cash_and_every_position_at_its_bid() -> None:

@@ -5,17 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pitboss.venues.predict.aborts import BAD_BOUND, LOOSER_BOUNDS
-from pitboss.venues.predict.quote import (
-    amount,
-    ask_bounds,
-    check_bounds,
-    make_quote,
-    quantity_for,
-    spread,
-    utilisation,
-)
+from pitboss.venues.predict.quote import amount, ask_bounds, make_quote, quantity_for, spread, utilisation
 from pitboss.venues.predict.state import QUOTE, MarketTerms
 from pitboss.venues.predict.svi import FLOAT
+from venues.predict.single_markets import check_bounds
 
 TERMS = MarketTerms()
 VECTORS = [

@@ -8,8 +8,8 @@ import pytest
 from pitboss.venues.predict.rounds import Agreement, compare, first_price
 from pitboss.venues.predict.state import Contract, Grid, open_world
 from pitboss.venues.predict.svi import FLOAT
-from pitboss.venues.predict.world import create_oracle, push_price
 from venues.predict.scene import done
+from venues.predict.single_markets import create_oracle, push_price
 
 DATA = Path(__file__).parents[3].parent / "shared" / "data" / "predict"
 MINUTE = 60_000

@@ -19,9 +19,10 @@ from pitboss.venues.predict.rules import RULES
 from pitboss.venues.predict.state import ACCOUNT, QUOTE, MarketTerms, PredictWorld
 from pitboss.venues.predict.svi import FLOAT
 from pitboss.venues.predict.trade import mint, preview
-from pitboss.venues.predict.world import create_oracle, push, push_price, set_ask_bounds
+from pitboss.venues.predict.world import push
 from venues.predict.guard_result import GuardResult, judge
 from venues.predict.scene import HOURLY, LATER, MINT, NOW, SPOT, done, no, opened, venue, yes
+from venues.predict.single_markets import create_oracle, push_price, set_ask_bounds
 
 CAPS = PredictCaps()
 NONE = Spent()

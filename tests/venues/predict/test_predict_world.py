@@ -37,17 +37,7 @@ from pitboss.venues.predict.trade import (
     weigh_mint,
     weigh_spend,
 )
-from pitboss.venues.predict.world import (
-    activate,
-    advance,
-    create_oracle,
-    list_markets,
-    push,
-    push_price,
-    push_svi,
-    set_ask_bounds,
-    sweep,
-)
+from pitboss.venues.predict.world import advance, list_markets, push, sweep
 from venues.predict.scene import (
     HOURLY,
     LATER,
@@ -62,6 +52,7 @@ from venues.predict.scene import (
     with_account,
     yes,
 )
+from venues.predict.single_markets import activate, create_oracle, push_price, push_svi, set_ask_bounds
 
 EXPIRY = NOW + HOUR_MS
 

@@ -7,7 +7,6 @@ market and account they belong to and whether a trade is allowed.
 from math import isqrt
 
 from pitboss.core.noun import noun
-from pitboss.venues.predict.aborts import BAD_BOUND, LOOSER_BOUNDS, Abort
 from pitboss.venues.predict.state import MarketTerms
 from pitboss.venues.predict.svi import FLOAT
 
@@ -58,13 +57,6 @@ def ask_bounds(terms: MarketTerms, override: tuple[int, ...] | None) -> tuple[in
     if override is None:
         return terms.min_ask, terms.max_ask
     return max(terms.min_ask, override[0]), min(terms.max_ask, override[1])
-
-
-def check_bounds(terms: MarketTerms, lowest: int, highest: int) -> Abort | None:
-    """Check whether these bounds may be set for one oracle."""
-    if not 0 < lowest < highest < FLOAT:
-        return BAD_BOUND
-    return LOOSER_BOUNDS if lowest < terms.min_ask or highest > terms.max_ask else None
 
 
 def amount(price: int, quantity: int) -> int:

@@ -1,4 +1,4 @@
-"""The operations of the paper venue's operator and clock: oracles are created, updated, settled and removed.
+"""The operations of the paper venue's operator and clock: markets are listed, updated, settled and removed.
 
 Each function is pure and returns a `WorldStep`. Trading is in `trade`. The simulator and the paper broker use the same
 functions. An abort of the protocol leaves the world unchanged and is reported as a `rejected` receipt.
@@ -13,73 +13,10 @@ from pitboss.core.instant import Instant
 from pitboss.core.receipt import Receipt
 from pitboss.venues.predict import aborts
 from pitboss.venues.predict.aborts import Abort
-from pitboss.venues.predict.quote import check_bounds
 from pitboss.venues.predict.schedule import FINEST_MS, TIERS, expiring, listed_slots, market_name
-from pitboss.venues.predict.state import Feed, Grid, Oracle, PredictWorld, Vault, usd, with_oracle
+from pitboss.venues.predict.state import Feed, Grid, Oracle, PredictWorld, Vault, usd
 from pitboss.venues.predict.svi import FLOAT, Svi, falls_with_strike
 from pitboss.venues.predict.trade import WorldStep, redeem_settled, rejected
-
-
-def create_oracle(
-    world: PredictWorld, oracle_id: str, underlying: str, expiry_at: Instant, at: Instant, grid: Grid | None = None
-) -> WorldStep:
-    """Create a market, not yet active. Two for the same underlying and expiry are allowed, as in the protocol."""
-    grid = grid or Grid()
-    if oracle_id in world.oracles or not oracle_id or not grid.sound():
-        return rejected(world, aborts.BAD_ORACLE, at, oracle_id)
-    return WorldStep(with_oracle(world, Oracle(oracle_id, underlying, expiry_at, grid)))
-
-
-def activate(world: PredictWorld, oracle_id: str, at: Instant) -> WorldStep:
-    """Open a market for minting: once, and only before its expiry."""
-    oracle = world.oracles.get(oracle_id)
-    abort = (
-        aborts.UNKNOWN
-        if oracle is None
-        else aborts.ORACLE_SETTLED
-        if oracle.settlement is not None
-        else aborts.ORACLE_EXPIRED
-        if at >= oracle.expiry_at
-        else aborts.ALREADY_ACTIVE
-        if oracle.active
-        else None
-    )
-    if oracle is None or abort is not None:
-        return rejected(world, abort or aborts.UNKNOWN, at, oracle_id)
-    return WorldStep(with_oracle(world, replace(oracle, active=True)))
-
-
-def set_ask_bounds(world: PredictWorld, oracle_id: str, bounds: tuple[int, int] | None, at: Instant) -> WorldStep:
-    """Tighten one market's ask bounds, or restore the general ones with None."""
-    oracle = world.oracles.get(oracle_id)
-    if oracle is None:
-        return rejected(world, aborts.UNKNOWN, at, oracle_id)
-    abort = None if bounds is None else check_bounds(world.terms, *bounds)
-    if abort is not None:
-        return rejected(world, abort, at, oracle_id)
-    return WorldStep(with_oracle(world, replace(oracle, ask_bounds=bounds)))
-
-
-def push_price(world: PredictWorld, oracle_id: str, spot: int, forward: int, at: Instant) -> WorldStep:
-    """Push a price to one market. The first one at or after expiry settles the market at that spot."""
-    oracle = world.oracles.get(oracle_id)
-    if oracle is None:
-        return rejected(world, aborts.UNKNOWN, at, oracle_id)
-    priced = _priced(oracle, spot, forward, at)
-    if isinstance(priced, Abort):
-        return rejected(world, priced, at, oracle_id)
-    return WorldStep(with_oracle(world, priced), _settlements((priced,), at))
-
-
-def push_svi(world: PredictWorld, oracle_id: str, svi: Svi, at: Instant) -> WorldStep:
-    """Push a surface to one market, before its expiry."""
-    oracle = world.oracles.get(oracle_id)
-    if oracle is None:
-        return rejected(world, aborts.UNKNOWN, at, oracle_id)
-    refusal = _unfit(world, oracle, svi, at)
-    if refusal is not None:
-        return rejected(world, refusal, at, oracle_id)
-    return WorldStep(with_oracle(world, replace(oracle, svi=svi, surfaced_at=at)))
 
 
 def push(
@@ -102,17 +39,17 @@ def push(
         if oracle.underlying != underlying or oracle.settlement is not None or oracle.fed or oracle.id in silent:
             continue
         svi = surfaces.get(oracle.id) if surfaces and at < oracle.expiry_at else None
-        refusal = None if svi is None else _unfit(world, oracle, svi, at)
+        refusal = None if svi is None else surface_abort(world, oracle, svi, at)
         if refusal is not None:
             receipts += rejected(world, refusal, at, oracle.id).receipts
             svi = None
-        priced = _priced(oracle, spot, forward, at, svi)
+        priced = price_oracle(oracle, spot, forward, at, svi)
         if isinstance(priced, Abort):
             receipts += rejected(world, priced, at, oracle.id).receipts
             continue
         oracles[oracle.id] = priced
         if priced.settlement is not None:
-            receipts += _settlements((priced,), at)
+            receipts += settlement_receipts((priced,), at)
     return WorldStep(
         PredictWorld(world.vault, world.accounts, oracles, world.terms, world.next_trade, world.feeds), tuple(receipts)
     )
@@ -214,7 +151,7 @@ def feed(
         settled = [replace(oracle, active=False, settlement=spot, settled_at=at) for oracle in due]
         oracles = {**world.oracles, **{oracle.id: oracle for oracle in settled}}
         swept = sweep(_with_oracles(world, oracles), at)
-        world, receipts = swept.world, (*_settlements(settled, at), *swept.receipts)
+        world, receipts = swept.world, (*settlement_receipts(settled, at), *swept.receipts)
     world = list_markets(world, underlying, at, tiers, fed=True).world
     # On a boundary the next market is due right after it; otherwise at the next expiry, and all expiries are
     # boundaries.
@@ -264,7 +201,7 @@ def _with_oracles(world: PredictWorld, oracles: Mapping[str, Oracle]) -> Predict
     return PredictWorld(world.vault, world.accounts, oracles, world.terms, world.next_trade, world.feeds)
 
 
-def _priced(oracle: Oracle, spot: int, forward: int, at: Instant, svi: Svi | None = None) -> Oracle | Abort:
+def price_oracle(oracle: Oracle, spot: int, forward: int, at: Instant, svi: Svi | None = None) -> Oracle | Abort:
     """Return the oracle with a price and a checked surface, or settled by the price."""
     if oracle.settlement is not None:
         return aborts.ORACLE_SETTLED
@@ -294,7 +231,7 @@ def _priced(oracle: Oracle, spot: int, forward: int, at: Instant, svi: Svi | Non
     )
 
 
-def _unfit(world: PredictWorld, oracle: Oracle, svi: Svi, at: Instant) -> Abort | None:
+def surface_abort(world: PredictWorld, oracle: Oracle, svi: Svi, at: Instant) -> Abort | None:
     """Return why a surface is rejected."""
     if oracle.settlement is not None:
         return aborts.ORACLE_SETTLED
@@ -307,7 +244,7 @@ def _unfit(world: PredictWorld, oracle: Oracle, svi: Svi, at: Instant) -> Abort 
     return aborts.RISING
 
 
-def _settlements(oracles: Iterable[Oracle], at: Instant) -> tuple[Receipt, ...]:
+def settlement_receipts(oracles: Iterable[Oracle], at: Instant) -> tuple[Receipt, ...]:
     return tuple(
         Receipt("settled", at, oracle.id, "", {"price": usd(oracle.settlement)})
         for oracle in oracles

@@ -2,7 +2,7 @@
 
 It runs the very bytes that are signed, on the pure world of the venue, and believes no signature it has not checked. Its
 faults: transactions that land later than they were sent, a lagging index, a coin that is locked by the first transaction
-that names it. The network's own faults (lost questions and replies, crashes) are `gremlin`'s.
+that names it. The network's own faults (lost requests and replies, crashes) come from `fault_injector`.
 """
 
 import base64
@@ -26,8 +26,8 @@ from pitboss.venues.predict.state import QUOTE, Account, MarketTerms, PredictWor
 from pitboss.venues.predict.sui.chain import CLOCK, ChainEvent, Coin, Effects, Shared, TransactionBasis, base58, full_id
 from pitboss.venues.predict.sui.transaction import ProtocolObjects, digest_of, library
 from pitboss.venues.predict.trade import WorldStep, mint, redeem
-from pitboss.venues.predict.world import push_price
 from venues.predict.scene import NOW, SPOT, opened
+from venues.predict.single_markets import push_price
 
 PLACE = ProtocolObjects("0x" + "ab" * 32, "0x" + "01" * 32, "0x" + "02" * 32, "0x" + "e9" * 32 + "::dusdc::DUSDC")
 ORACLE = "0x" + "03" * 32

@@ -20,8 +20,8 @@ from pitboss.venues.predict.sui.desk_changes import apply_price
 from pitboss.venues.predict.sui.order import order_id, sui_order_of, trade_in
 from pitboss.venues.predict.sui.transaction import digest_of
 from pitboss.venues.predict.svi import FLOAT
-from pitboss.venues.predict.world import push_price
 from venues.predict.scene import SPOT
+from venues.predict.single_markets import push_price
 from venues.predict.sui.fake_chain import ORACLE, PLACE, decode
 from venues.predict.sui.fault_injector import FaultInjector
 from venues.predict.sui.writer_machine import (

@@ -12,9 +12,9 @@ from pitboss.tick import TickResult, WorldEvents, tick
 from pitboss.venues.predict.broker import PredictPaper
 from pitboss.venues.predict.ports import read_state
 from pitboss.venues.predict.state import QUOTE
-from pitboss.venues.predict.world import push_price
 from venues.predict.predict_ticks import always_decides, ports
 from venues.predict.scene import SPOT
+from venues.predict.single_markets import push_price
 from venues.predict.sui.fake_chain import ORACLE
 from venues.predict.sui.writer_machine import TICK, Machine, count_consistent_mints, fresh_desk
 
