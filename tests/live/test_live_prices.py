@@ -6,8 +6,8 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-
 from data.sources.playing import FreeTime, serving
+
 from live.scripted_prices import Feed
 from pitboss.core import codec
 from pitboss.core.errors import TransientError, UserError
@@ -26,10 +26,10 @@ from pitboss.venues.predict.desk import Desk
 from pitboss.venues.predict.heuristics import heuristic
 from pitboss.venues.predict.live_source import PATIENCE_MS
 from pitboss.venues.predict.ports import read_state
-from pitboss.venues.predict.state import ACCOUNT, QUOTE, money, open_world
+from pitboss.venues.predict.state import ACCOUNT, QUOTE, open_world
 from pitboss.venues.predict.svi import FLOAT
 from venues.predict.predict_ticks import SOON, always_decides, new_state, ports
-from venues.predict.scene import NOW
+from venues.predict.scene import NOW, money
 
 MINT: dict[str, Any] = {
     "action": "mint",

@@ -3,8 +3,21 @@
 from dataclasses import replace
 from typing import Any
 
-from pitboss.core.instant import HOUR_MS, parse_instant
-from pitboss.venues.predict.state import QUOTE, Account, Contract, MarketTerms, PredictWorld, binary, open_world
+from pitboss.core.asof import View
+from pitboss.core.instant import HOUR_MS, Instant, parse_instant
+from pitboss.venues.predict.caps import PredictCaps
+from pitboss.venues.predict.desk import Desk
+from pitboss.venues.predict.observation import PredictObservation, Shown, no_tape
+from pitboss.venues.predict.state import (
+    ACCOUNT,
+    QUOTE,
+    Account,
+    Contract,
+    MarketTerms,
+    PredictWorld,
+    binary,
+    open_world,
+)
 from pitboss.venues.predict.svi import FLOAT, Svi
 from pitboss.venues.predict.trade import WorldStep
 from venues.predict.single_markets import activate, create_oracle, push_price, push_svi
@@ -64,3 +77,14 @@ def no(strike: int = 63_000, market_id: str = HOURLY) -> Contract:
 
 def between(lower: int, higher: int, market_id: str = HOURLY) -> Contract:
     return Contract(market_id, lower * FLOAT, higher * FLOAT)
+
+
+def money(world: PredictWorld) -> int:
+    """Return the total money of vault and accounts."""
+    return world.vault.balance + sum(account.cash for account in world.accounts.values())
+
+
+def observe(desk: Desk, at: Instant, caps: PredictCaps | None = None, view: View | None = None) -> PredictObservation:
+    """Build an observation outside a run."""
+    nothing = (), None, Shown()
+    return PredictObservation(at, 0, desk, caps or PredictCaps(), view, None, no_tape, 60, "BTC", ACCOUNT, *nothing)

@@ -10,14 +10,14 @@ from pitboss.venues.predict.caps import PredictCaps
 from pitboss.venues.predict.context import PredictPrompts
 from pitboss.venues.predict.desk import Desk
 from pitboss.venues.predict.mandates import mandates
-from pitboss.venues.predict.observation import Shown, observe
+from pitboss.venues.predict.observation import Shown
 from pitboss.venues.predict.sections import sections
 from pitboss.venues.predict.state import QUOTE, open_world
 from pitboss.venues.predict.svi import FLOAT
 from pitboss.venues.predict.system_prompt import FOOTER, HEADER, compose_mandate
 from pitboss.venues.predict.world import feed
 from venues.predict.predict_ticks import SOON, candles, price_path
-from venues.predict.scene import NOW, opened, venue
+from venues.predict.scene import NOW, observe, opened, venue
 
 CONTEXT = PredictPrompts("Be careful.")
 DESK = Desk(feed(open_world(10**12, 100 * QUOTE), "BTC", 63_213 * FLOAT, NOW, 0.5, tiers=("1h",)).world)

@@ -49,9 +49,10 @@ from pitboss.venues.predict.portfolio import equity
 from pitboss.venues.predict.ports import read_state
 from pitboss.venues.predict.recorded_surfaces import RecordedSurfaces
 from pitboss.venues.predict.request import PredictRequest
-from pitboss.venues.predict.state import contracts, money
+from pitboss.venues.predict.state import contracts
 from pitboss.venues.predict.svi import Svi
 from pitboss.venues.predict.world import feed
+from venues.predict.scene import money
 
 START = parse_instant("2026-02-22T21:13:00Z")
 SKILL: dict[str, Any] = {

@@ -20,12 +20,12 @@ from pitboss.venues.predict.desk import (
     summary,
 )
 from pitboss.venues.predict.execution import apply_update
-from pitboss.venues.predict.state import ACCOUNT, QUOTE, MarketTerms, PredictWorld, money, open_world
+from pitboss.venues.predict.state import ACCOUNT, QUOTE, MarketTerms, PredictWorld, open_world
 from pitboss.venues.predict.svi import FLOAT
 from pitboss.venues.predict.trade import WorldStep, preview
 from pitboss.venues.predict.world import push
 from venues.predict.guard_result import judge
-from venues.predict.scene import HOURLY, LATER, MINT, NOW, SPOT, opened, venue, yes
+from venues.predict.scene import HOURLY, LATER, MINT, NOW, SPOT, money, opened, venue, yes
 from venues.predict.single_markets import push_price
 
 CAPS = PredictCaps()

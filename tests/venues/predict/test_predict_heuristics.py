@@ -13,12 +13,12 @@ from pitboss.venues.predict.caps import PredictCaps, Spent
 from pitboss.venues.predict.desk import Desk
 from pitboss.venues.predict.heuristics import heuristic, heuristics
 from pitboss.venues.predict.ladder import ladder
-from pitboss.venues.predict.observation import PredictObservation, observe
+from pitboss.venues.predict.observation import PredictObservation
 from pitboss.venues.predict.state import QUOTE, MarketTerms, open_world
 from pitboss.venues.predict.svi import FLOAT
 from pitboss.venues.predict.world import feed
 from venues.predict.predict_ticks import new_state, ports, price_path, run
-from venues.predict.scene import NOW
+from venues.predict.scene import NOW, observe
 
 FIRST = "BTC-2026-05-27T12:15:00Z"
 DESK = Desk(feed(open_world(10**12, 100 * QUOTE), "BTC", 63_213 * FLOAT, NOW, 0.5).world)

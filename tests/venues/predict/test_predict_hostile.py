@@ -11,12 +11,12 @@ from pitboss.core.instant import DAY_MS, HOUR_MS, day_of
 from pitboss.venues.predict.caps import PredictCaps, Spent, exposure
 from pitboss.venues.predict.orders import perform
 from pitboss.venues.predict.quote import ask_bounds
-from pitboss.venues.predict.state import ACCOUNT, QUOTE, PredictWorld, money, open_world, oracle_of, status
+from pitboss.venues.predict.state import ACCOUNT, QUOTE, PredictWorld, open_world, oracle_of, status
 from pitboss.venues.predict.svi import FLOAT
 from pitboss.venues.predict.trade import ContractTrade, fair_value, weigh_mint
 from pitboss.venues.predict.world import feed, push
 from venues.predict.guard_result import judge
-from venues.predict.scene import MINT, NOW, SPOT, opened
+from venues.predict.scene import MINT, NOW, SPOT, money, opened
 
 NUMBERS: list[Any] = [
     0, -1, 1, 2, 3, 1e9, 1e308, -1e308, 5e-324, Decimal("1e400"), Decimal("1e-400"), Decimal("2.0000001"), 10**30,

@@ -20,7 +20,6 @@ from pitboss.venues.predict.state import (
     PredictWorld,
     StrikeLevel,
     contracts,
-    money,
     open_markets,
     open_world,
     payout_at,
@@ -30,7 +29,7 @@ from pitboss.venues.predict.surface import synthetic
 from pitboss.venues.predict.svi import FLOAT, Svi, flat, up_units
 from pitboss.venues.predict.trade import ContractTrade, WorldStep, fair_value, mint, quote_mint, redeem
 from pitboss.venues.predict.world import advance, feed, push, sweep
-from venues.predict.scene import HOURLY, LATER, NOW, SMILE, SPOT, venue, with_account
+from venues.predict.scene import HOURLY, LATER, NOW, SMILE, SPOT, money, venue, with_account
 
 SURFACES = (SMILE, flat(0.0004), flat(0.00001), Svi(0.00002, 0.002, -0.3, 0.001, 0.004))
 SEEDS = st.integers(0, 2**32)

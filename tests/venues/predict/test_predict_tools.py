@@ -15,7 +15,7 @@ from pitboss.tools.registry import catalogue, hydrate, lookup, permit
 from pitboss.venues.perp.venue import VENUE as PERP
 from pitboss.venues.predict.caps import PredictCaps
 from pitboss.venues.predict.desk import MARKET_FILLS, MAX_FILLS, Desk, Fill, with_fills
-from pitboss.venues.predict.observation import PredictObservation, observe
+from pitboss.venues.predict.observation import PredictObservation
 from pitboss.venues.predict.state import QUOTE, open_world
 from pitboss.venues.predict.svi import FLOAT
 from pitboss.venues.predict.trade import mint
@@ -23,7 +23,7 @@ from pitboss.venues.predict.venue import VENUE
 from pitboss.venues.predict.world import feed
 from venues.perp.scene import now
 from venues.predict.predict_ticks import SOON, TOOLS, candles, price_path
-from venues.predict.scene import HOURLY, LATER, NOW, opened, venue, yes
+from venues.predict.scene import HOURLY, LATER, NOW, observe, opened, venue, yes
 
 SPOTS = price_path(5, 120)
 

@@ -23,7 +23,7 @@ from pitboss.venues.predict.desk import Desk
 from pitboss.venues.predict.heuristics import heuristic
 from pitboss.venues.predict.ladder import ladder
 from pitboss.venues.predict.ports import read_state
-from pitboss.venues.predict.state import ACCOUNT, QUOTE, money
+from pitboss.venues.predict.state import ACCOUNT, QUOTE
 from pitboss.venues.predict.svi import FLOAT
 from venues.predict.predict_ticks import (
     MANDATE,
@@ -43,7 +43,7 @@ from venues.predict.predict_ticks import (
     tick_without_update,
     verdicts,
 )
-from venues.predict.scene import NOW
+from venues.predict.scene import NOW, money
 from venues.predict.test_predict_hostile import hostile
 
 SPOT = 63_213 * FLOAT

@@ -19,7 +19,7 @@ from pitboss.venues.predict import caps as budgets
 from pitboss.venues.predict.caps import PredictCaps
 from pitboss.venues.predict.desk import Desk, Fill, spend_with_reserves
 from pitboss.venues.predict.portfolio import PredictPortfolio, portfolio
-from pitboss.venues.predict.state import ACCOUNT, Contract, Oracle, open_markets, oracle_of
+from pitboss.venues.predict.state import Contract, Oracle, open_markets, oracle_of
 
 Tape = Callable[[str, Instant], Sequence[Fill]]
 """Returns the recorded trades of all accounts in a market up to an instant, oldest first."""
@@ -104,12 +104,6 @@ class PredictObservation:
             return []
         before = self.last.tick_at
         return [fill for fill in self.desk.done if fill.at > before or (fill.at == before and fill.kind != "payout")]
-
-
-def observe(desk: Desk, at: Instant, caps: PredictCaps | None = None, view: View | None = None) -> PredictObservation:
-    """Build an observation outside a run, for previews and tests."""
-    nothing = (), None, Shown()
-    return PredictObservation(at, 0, desk, caps or PredictCaps(), view, None, no_tape, 60, "BTC", ACCOUNT, *nothing)
 
 
 def mid_change(bars: Bars) -> Decimal | None:

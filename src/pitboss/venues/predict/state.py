@@ -276,11 +276,6 @@ def open_world(vault: int, cash: int, terms: MarketTerms | None = None, account:
     return PredictWorld(Vault(vault), {account: Account(cash)}, {}, terms or MarketTerms())
 
 
-def money(world: PredictWorld) -> int:
-    """Return the total money of vault and accounts."""
-    return world.vault.balance + sum(account.cash for account in world.accounts.values())
-
-
 def oracle_of(world: PredictWorld, name: str) -> Oracle | None:
     """Return a market with its newest price and surface."""
     oracle = world.oracles.get(name)
