@@ -1,11 +1,11 @@
-"""25 secrets of the shapes that a runner has, and 8 of the encodings in which somebody may write them into a text."""
+"""25 canary secrets of the kinds that a runner has, and 8 encodings of them."""
 
 import random
 import string
 from collections.abc import Iterator
 from itertools import islice
 
-from encodings_of_keys import ENCODINGS
+from key_encodings import ENCODINGS
 
 USED = ("plain", "backwards", "url, whole", "html entities", "json, whole", "zero width", "base64", "hex")
 ENCODED = {name: ENCODINGS[name] for name in USED}

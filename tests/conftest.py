@@ -12,16 +12,16 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-import arguments_once
-import databases_once
+import argument_cache
+import database_template
 import example_counts
-import files_once
 import forked
 import forked_workers
-import markets_once
+import market_cache
+import parquet_cache
 import postgres_server
 import signal_handlers
-import statements_once
+import statement_cache
 from demo_workspace import demo_workspace
 
 # What one process has compiled is there for all others. Without that every worker, and every program that a test starts,
@@ -102,9 +102,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     example_counts.scale(items, config.getoption("examples"))
 
 
-arguments_once.install()
-databases_once.install()
-files_once.install()
-markets_once.install()
+argument_cache.install()
+database_template.install()
+parquet_cache.install()
+market_cache.install()
 signal_handlers.install()
-statements_once.install()
+statement_cache.install()

@@ -1,4 +1,4 @@
-"""Reads the memory of a running process through /proc, to look for secrets in it. Linux only."""
+"""Reads the memory of a running process through /proc and searches it for secrets. Linux only."""
 
 import base64
 import re

@@ -1,4 +1,4 @@
-"""In Python 3.11 `signal` looks up every handler in an enumeration, and an error that nobody sees holds the handler's text.
+"""Avoids an error inside `signal` of Python 3.11 that holds the text of each handler.
 
 `asyncio.run` does so three times, and once its handler holds a finished task, whose text holds the whole result: in a test
 that calls it for every tick of a world that takes longer than the tick. Later versions look up numbers alone.

@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-from canary import leaks
-from encodings_of_keys import ENCODINGS
+from key_encodings import ENCODINGS
 from pitboss.bootstrap import mcp_servers as servers
 from pitboss.bootstrap import mcp_tools as mcp
 from pitboss.bootstrap.connections import connected
@@ -40,6 +39,7 @@ from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.skill import PerpSkill
 from pitboss.venues.perp.testing import plain_skill, play
 from pitboss.venues.perp.venue import VENUE
+from secret_search import leaks
 
 SERVER = Path(__file__).with_name("minimal_mcp_server.py")
 FROM, TO, END = (parse_instant(f"2025-03-{day}") for day in ("27", "28", "31"))

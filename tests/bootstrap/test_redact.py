@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from encodings_of_keys import BLOCKS, ENCODINGS, ESCAPES, SPLITS
+from key_encodings import BLOCKS, ENCODINGS, ESCAPES, SPLITS
 from pitboss.bootstrap.redact import Redactor, keys_in, secrets_of
 from pitboss.core.redaction import HIDDEN
 

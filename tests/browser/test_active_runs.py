@@ -7,7 +7,7 @@ from typing import Any
 import httpx2
 
 from browser.conftest import NARROW, Served, overflow
-from browser.pictures import looked_at
+from browser.page_screenshots import save_screenshot
 from browser.scripted_model import SLOW, ScriptedModel
 from server.web.test_api_runs import DAY
 
@@ -55,7 +55,7 @@ def test_a_run_is_watched_on_a_phone_until_its_end(
     assert page.evaluate("document.querySelector('[data-show=bar]').value") > share
     page.wait_for_function(drawn, arg=early)
     assert page.locator(".newest li").count() == 12
-    looked_at(page, "run-watched", screenshots, "dark", "narrow")
+    save_screenshot(page, "run-watched", screenshots, "dark", "narrow")
     model.let(TICKS - 12)
     page.locator(".chip", has_text="complete").wait_for(timeout=PATIENCE_MS)
     assert page.locator("#decisions").count() == 1

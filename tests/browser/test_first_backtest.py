@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from browser.conftest import NARROW, Served
-from browser.pictures import QuickLook
+from browser.page_screenshots import PageChecker
 from browser.scripted_model import ScriptedModel
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import look_into
@@ -29,13 +29,13 @@ def test_an_empty_workspace_says_what_to_do_and_two_clicks_lead_to_a_finished_ba
     empty_server: Served, open_page: Callable[..., Any], pictures: Path | None
 ) -> None:
     page = open_page(empty_server, drawn=pictures is not None)
-    looks = QuickLook(page, pictures)
+    looks = PageChecker(page, pictures)
     for path, words in EMPTY.items():
         looks.open(empty_server.address + path)
         assert words in page.evaluate("document.querySelector('main').innerText")
-        looks.look(f"empty-{path.strip('/').partition('?')[0]}")
+        looks.check(f"empty-{path.strip('/').partition('?')[0]}")
     looks.open(empty_server.address)
-    looks.look("empty-home")
+    looks.check("empty-home")
     page = open_page(empty_server, "/", NARROW)
     assert page.is_disabled("[data-do=first-run]")
     page.click("[data-do=prepare]")

@@ -15,7 +15,7 @@ import pytest
 from browser.conftest import NOBODY, WIDE, Served, overflow
 from browser.hostile_text import hostile_strings
 from browser.hostile_workspace import CATALOG, shared_hostile
-from browser.pictures import LOW, fits, settled
+from browser.page_screenshots import LOW, assert_fits, wait_until_settled
 from browser.scripted_model import ScriptedModel
 
 ALL, STEP = 1_000, 9
@@ -216,9 +216,9 @@ def test_no_page_of_the_app_runs_any(hostile: HostileApp, visit: Any) -> None:
     page.set_viewport_size(LOW[0])
     for path in PAGES:
         page.goto(hostile.server.address + path.format_map(hostile.server.ids))
-        settled(page)
+        wait_until_settled(page)
         check(page, path)
-        fits(page, LOW, path)
+        assert_fits(page, LOW, path)
         if path not in SILENT:
             shown = (
                 "() => document.body.innerText + [...document.querySelectorAll('input, textarea')].map((e) => e.value)"

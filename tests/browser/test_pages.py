@@ -13,7 +13,7 @@ from fastapi.routing import APIRoute
 
 from browser.conftest import NARROW, NOBODY, Served
 from browser.full_workspace import PASSWORD
-from browser.pictures import SIZES, THEMES, QuickLook, looked_at, settled
+from browser.page_screenshots import SIZES, THEMES, PageChecker, save_screenshot, wait_until_settled
 from browser.test_hostile_text import PAGES as OPENED_WITH_HOSTILE_TEXT
 from pitboss.bootstrap.machine import random_hex
 from pitboss.bootstrap.settings import load_settings
@@ -92,13 +92,13 @@ def test_every_page_fits_a_phone_and_a_wide_window(
     full_server: Served, open_page: Callable[..., Any], pictures: Path | None
 ) -> None:
     """Those that `test_hostile_text.py` opens in the same widths are left to it."""
-    looks = QuickLook(open_page(full_server, "/", NARROW, drawn=pictures is not None), pictures)
+    looks = PageChecker(open_page(full_server, "/", NARROW, drawn=pictures is not None), pictures)
     for pages in PAGES.values():
         for name, path in pages.items():
             if path in OPENED_WITH_HOSTILE_TEXT:
                 continue
             looks.open(full_server.address + path.format_map(full_server.ids))
-            looks.look(name)
+            looks.check(name)
 
 
 @pytest.mark.proof
@@ -112,8 +112,8 @@ def test_every_page_opened_anew_in_each_theme_and_size(
         for name, path in pages.items():
             page.goto(full_server.address + path.format_map(full_server.ids))
             page.locator("[data-wait]").wait_for(state="detached")
-            settled(page)
-            looked_at(page, name, screenshots, theme, size)
+            wait_until_settled(page)
+            save_screenshot(page, name, screenshots, theme, size)
 
 
 def test_the_pages_of_signing_in_and_of_refusals(
@@ -122,8 +122,8 @@ def test_the_pages_of_signing_in_and_of_refusals(
     refusals = ("status of 403", "status of 404")
     page = open_page(full_server, "/settings", state=NOBODY, expected=refusals)
     assert page.title() == "Sign in – pitboss"
-    looks = QuickLook(page, pictures)
-    looks.look("sign-in")
+    looks = PageChecker(page, pictures)
+    looks.check("sign-in")
     page.fill("#name", "vera")
     page.fill("#password", PASSWORD)
     page.click(".sign-in button")
@@ -131,4 +131,4 @@ def test_the_pages_of_signing_in_and_of_refusals(
     for name, path, title in (("forbidden", "/backtest", "Not allowed"), ("missing", "/runs/none", "Not found")):
         looks.open(full_server.address + path)
         assert page.title() == f"{title} – pitboss"
-        looks.look(name)
+        looks.check(name)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from jobs_chaos import ChaosSettings, is_sound, quick_folder, run
 
-from figures import save_figures
+from saved_figures import save_figures
 
 SEED = int(os.environ.get("CHAOS_SEED", random.SystemRandom().randrange(2**32)))
 JOBS = int(os.environ.get("CHAOS_JOBS", "2000"))

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lake_files import write
+from import_files import write
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import MINUTE_MS, parse_instant

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from lake_files import HOUR, MIN5, START, bar_rows, write
+from import_files import HOUR, MIN5, START, bar_rows, write
 
 from pitboss.core.errors import UserError
 from pitboss.data import commit as landing

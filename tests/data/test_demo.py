@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from lake_files import bar_rows, write
+from import_files import bar_rows, write
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS, HOUR_MS, parse_instant

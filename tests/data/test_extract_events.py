@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lake_files import SHARED, START, bar_rows, write
+from import_files import SHARED, START, bar_rows, write
 
 from pitboss.bootstrap.settings import Settings
 from pitboss.core.errors import UserError

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from lake_files import HOUR, MIN5, START, bar_rows, make_bars, write
+from import_files import HOUR, MIN5, START, bar_rows, make_bars, write
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS, INTERVALS, iso, parse_instant

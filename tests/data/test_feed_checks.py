@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lake_files import HOUR, MIN5, START, bar_rows, write
+from import_files import HOUR, MIN5, START, bar_rows, write
 
 from pitboss.core.instant import DAY_MS
 from pitboss.data.feed_checks import STILL, PaceChange, changes, outliers, returns, silences

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lake_files import HOUR, MIN5, START, bar_rows, write
+from import_files import HOUR, MIN5, START, bar_rows, write
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import parse_instant

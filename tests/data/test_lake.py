@@ -10,7 +10,7 @@ from threading import Event, Thread
 import numpy as np
 import polars as pl
 import pytest
-from lake_files import HOUR, MIN5, START, bar_rows, write
+from import_files import HOUR, MIN5, START, bar_rows, write
 
 from pitboss.core.errors import UserError
 from pitboss.data.importing import import_paths

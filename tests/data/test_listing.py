@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lake_files import START, write
+from import_files import START, write
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from lake_files import HOUR, MIN5, START, bar_rows, write
+from import_files import HOUR, MIN5, START, bar_rows, write
 
 from pitboss.core.errors import UserError
 from pitboss.data.demo import write_demo

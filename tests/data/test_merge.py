@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lake_files import MIN5, START, bar_rows, write
+from import_files import MIN5, START, bar_rows, write
 
 from pitboss.core.errors import UserError
 from pitboss.data.importing import import_paths

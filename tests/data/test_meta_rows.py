@@ -5,7 +5,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from lake_files import SHARED, write
+from import_files import SHARED, write
 
 from pitboss.core.errors import UserError
 from pitboss.data.importing import import_paths

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pushed import END, copy_of, folder_there, funding, make_lake
+from object_lakes import END, copy_of, folder_storage, funding, make_lake
 
 from pitboss.core.errors import UserError
 from pitboss.data.lake import Lake
@@ -179,9 +179,9 @@ def test_a_head_that_is_none_is_refused(content: bytes) -> None:
 
 
 def test_a_pushed_lake_says_the_same_as_the_one_here(stock: Lake, tmp_path: Path) -> None:
-    there = folder_there(tmp_path / "there")
+    there = folder_storage(tmp_path / "there")
     there.push(stock)
-    far = there.lake(tmp_path / "cache")
+    far = there.remote_lake(tmp_path / "cache")
     assert far.venues() == stock.venues() == ["demo", "hyperliquid"]
     assert far.venues("bars") == ["demo"]
     assert far.symbols("demo") == stock.symbols("demo")
@@ -201,55 +201,55 @@ def test_a_pushed_lake_says_the_same_as_the_one_here(stock: Lake, tmp_path: Path
 
 
 def test_only_what_is_read_is_fetched_and_only_once(stock: Lake, tmp_path: Path) -> None:
-    there, watched = folder_there(tmp_path / "there"), None
+    there, watched = folder_storage(tmp_path / "there"), None
     there.push(stock)
-    watched = there.watched()
-    far = there.lake(tmp_path / "cache", objects=watched)
+    watched = there.storage()
+    far = there.remote_lake(tmp_path / "cache", objects=watched)
     assert far.venues("news") == ["demo"]
     assert far.bars("demo", "BTC", "5m") is not None
     wanted = {far.index.files[name].object for name in (MANIFEST, part("bars", "BTC", "5m"))}
     assert sorted(objects_of(watched.reads)) == sorted(wanted)
 
-    again = there.watched()
-    second = there.lake(tmp_path / "cache", objects=again)
+    again = there.storage()
+    second = there.remote_lake(tmp_path / "cache", objects=again)
     assert second.bars("demo", "BTC", "5m") is not None
     assert again.reads == [HEAD], "a second run fetched something"
-    pinned = there.lake(tmp_path / "cache", pin=far.pin, objects=again)
+    pinned = there.remote_lake(tmp_path / "cache", pin=far.pin, objects=again)
     assert pinned.bars("demo", "BTC", "5m") is not None
     assert again.reads == [HEAD], "a pinned lake that is here was looked for elsewhere"
 
 
 def test_a_push_sends_what_is_missing_and_the_head_last(stock: Lake, tmp_path: Path) -> None:
-    there, lake = folder_there(tmp_path / "there"), copy_of(stock, tmp_path / "lake")
-    first = there.watched()
+    there, lake = folder_storage(tmp_path / "there"), copy_of(stock, tmp_path / "lake")
+    first = there.storage()
     results = there.push(lake, first)
     assert (results.sent_files, results.sent_bytes, results.changed) == (results.files, results.bytes, True)
     assert first.writes[-2:] == [f"indexes/{results.pin}.json", HEAD]
 
-    same = there.watched()
+    same = there.storage()
     again = there.push(lake, same)
     assert (again.pin, again.sent_files, again.changed, same.writes) == (results.pin, 0, False, [])
 
     lake.put("funding", "hyperliquid", "NEW", None, funding(lake).head(5))
-    more = there.watched()
+    more = there.storage()
     grown = there.push(lake, more)
     assert grown.sent_files == 2, "not only the new file and the manifest were sent"
     assert grown.pin != results.pin
-    assert there.lake(tmp_path / "cache", pin=results.pin).points("funding", "hyperliquid", "NEW") is None
-    assert there.lake(tmp_path / "cache").points("funding", "hyperliquid", "NEW") is not None
+    assert there.remote_lake(tmp_path / "cache", pin=results.pin).points("funding", "hyperliquid", "NEW") is None
+    assert there.remote_lake(tmp_path / "cache").points("funding", "hyperliquid", "NEW") is not None
 
 
 def test_a_reader_keeps_to_the_push_it_began_with(stock: Lake, tmp_path: Path) -> None:
-    there, lake = folder_there(tmp_path / "there"), copy_of(stock, tmp_path / "lake")
+    there, lake = folder_storage(tmp_path / "there"), copy_of(stock, tmp_path / "lake")
     there.push(lake)
-    far = there.lake(tmp_path / "cache")
+    far = there.remote_lake(tmp_path / "cache")
     before = far.bars("demo", "BTC", "5m")
     rows = funding(lake).with_columns(value=funding(lake)["value"] + 1)
     lake.put("funding", "demo", "BTC", None, rows, replace=True)
     there.push(lake)
     points, fresh = (
         far.points("funding", "demo", "BTC"),
-        there.lake(tmp_path / "cache").points("funding", "demo", "BTC"),
+        there.remote_lake(tmp_path / "cache").points("funding", "demo", "BTC"),
     )
     mine = stock.points("funding", "demo", "BTC")
     assert before is not None
@@ -261,19 +261,19 @@ def test_a_reader_keeps_to_the_push_it_began_with(stock: Lake, tmp_path: Path) -
 
 
 def test_a_lake_that_lacks_what_is_there_takes_its_place_only_when_asked(stock: Lake, tmp_path: Path) -> None:
-    there, other = folder_there(tmp_path / "there"), Lake(tmp_path / "other")
+    there, other = folder_storage(tmp_path / "there"), Lake(tmp_path / "other")
     there.push(stock)
     other.put("funding", "hyperliquid", "NEW", None, funding(stock).head(5))
     with pytest.raises(UserError, match="files that this lake lacks, such as bars/"):
         there.push(other)
-    assert there.lake(tmp_path / "cache").venues() == ["demo", "hyperliquid"]
+    assert there.remote_lake(tmp_path / "cache").venues() == ["demo", "hyperliquid"]
     there.push(other, replace=True)
-    assert there.lake(tmp_path / "cache").venues() == ["hyperliquid"]
+    assert there.remote_lake(tmp_path / "cache").venues() == ["hyperliquid"]
 
 
 def test_an_import_during_a_push_does_not_mix_two_lakes(stock: Lake, tmp_path: Path) -> None:
-    there, lake = folder_there(tmp_path / "there"), copy_of(stock, tmp_path / "lake")
-    watched = there.watched()
+    there, lake = folder_storage(tmp_path / "there"), copy_of(stock, tmp_path / "lake")
+    watched = there.storage()
     rows = funding(lake).with_columns(value=funding(lake)["value"] + 1)
 
     def import_once() -> None:
@@ -283,14 +283,14 @@ def test_an_import_during_a_push_does_not_mix_two_lakes(stock: Lake, tmp_path: P
 
     watched.before_write = import_once
     there.push(lake, watched)
-    far = there.lake(tmp_path / "cache")
+    far = there.remote_lake(tmp_path / "cache")
     assert far.list() == lake.list()
     assert check_lake(far) == check_lake(lake)
 
 
 @pytest.mark.parametrize("harm", ["changed", "unknown", "gone", "no manifest"])
 def test_a_lake_that_is_not_in_order_is_not_spread(harm: str, stock: Lake, tmp_path: Path) -> None:
-    there, lake = folder_there(tmp_path / "there"), copy_of(stock, tmp_path / "lake")
+    there, lake = folder_storage(tmp_path / "there"), copy_of(stock, tmp_path / "lake")
     path = lake.root / part("funding", "BTC")
     if harm == "changed":
         funding(lake).head(3).write_parquet(path)
@@ -306,13 +306,13 @@ def test_a_lake_that_is_not_in_order_is_not_spread(harm: str, stock: Lake, tmp_p
         there.push(lake)
     assert "data check" in refusal.value.hint
     with pytest.raises(UserError, match="there is no lake at"):
-        there.lake(tmp_path / "cache").venues()
+        there.remote_lake(tmp_path / "cache").venues()
 
 
 def test_what_is_not_there_is_said_and_nothing_is_made(tmp_path: Path) -> None:
-    there = folder_there(tmp_path / "nowhere")
+    there = folder_storage(tmp_path / "nowhere")
     with pytest.raises(UserError, match="there is no lake at file://"):
-        there.lake(tmp_path / "cache").venues()
+        there.remote_lake(tmp_path / "cache").venues()
     assert not (tmp_path / "nowhere").exists()
     assert not (tmp_path / "cache").exists()
     with pytest.raises(UserError, match="there is no data here"):
@@ -320,9 +320,9 @@ def test_what_is_not_there_is_said_and_nothing_is_made(tmp_path: Path) -> None:
 
 
 def test_a_lake_elsewhere_is_never_written(stock: Lake, tmp_path: Path) -> None:
-    there = folder_there(tmp_path / "there")
+    there = folder_storage(tmp_path / "there")
     there.push(stock)
-    far = there.lake(tmp_path / "cache")
+    far = there.remote_lake(tmp_path / "cache")
     for write in (
         lambda: far.put("funding", "x", "A", None, funding(stock)),
         lambda: far.writing(END),
@@ -334,11 +334,11 @@ def test_a_lake_elsewhere_is_never_written(stock: Lake, tmp_path: Path) -> None:
 
 
 def test_a_lake_is_read_over_plain_http_and_not_written_there(stock: Lake, tmp_path: Path) -> None:
-    from pushed import There, web_server
+    from object_lakes import ObjectLake, web_server
 
-    folder_there(tmp_path / "there").push(stock)
+    folder_storage(tmp_path / "there").push(stock)
     with web_server(tmp_path / "there") as address:
-        far = There(address).lake(tmp_path / "cache")
+        far = ObjectLake(address).remote_lake(tmp_path / "cache")
         assert far.list() == stock.list()
         with pytest.raises(UserError, match="is read-only"):
-            There(address).push(stock)
+            ObjectLake(address).push(stock)

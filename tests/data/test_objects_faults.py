@@ -7,7 +7,7 @@ from pathlib import Path
 from threading import Barrier
 
 import pytest
-from pushed import Killed, There, copy_of, folder_there, funding, make_lake
+from object_lakes import Killed, ObjectLake, copy_of, folder_storage, funding, make_lake
 
 from pitboss.core.errors import UserError
 from pitboss.data import lake_cache as cache
@@ -28,19 +28,19 @@ def stock(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 def pushed(stock: Lake, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """That lake in object storage; tests get copies."""
     folder = tmp_path_factory.mktemp("pushed") / "there"
-    folder_there(folder).push(stock)
+    folder_storage(folder).push(stock)
     return folder
 
 
 @pytest.fixture
-def there(pushed: Path, tmp_path: Path) -> There:
+def there(pushed: Path, tmp_path: Path) -> ObjectLake:
     shutil.copytree(pushed, tmp_path / "there")
-    return folder_there(tmp_path / "there")
+    return folder_storage(tmp_path / "there")
 
 
-def object_of(there: There, tmp_path: Path, name: str = FUNDING) -> Path:
+def object_of(there: ObjectLake, tmp_path: Path, name: str = FUNDING) -> Path:
     """Where the bytes of a file are stored."""
-    return tmp_path / "there" / there.lake(tmp_path / "looked").index.files[name].object
+    return tmp_path / "there" / there.remote_lake(tmp_path / "looked").index.files[name].object
 
 
 def left_over(folder: Path) -> list[Path]:
@@ -58,34 +58,34 @@ def test_a_push_that_is_killed_anywhere_leaves_the_old_lake_and_is_gone_on_with(
         grown.put("funding", "hyperliquid", f"NEW{number}", None, funding(stock).head(10 + number))
     seen: set[int] = set()
     for dies in range(8):
-        there, copies = folder_there(tmp_path / f"there-{dies}"), tmp_path / f"cache-{dies}"
+        there, copies = folder_storage(tmp_path / f"there-{dies}"), tmp_path / f"cache-{dies}"
         there.push(lake)
-        first, second = there.watched(dies), there.watched()
+        first, second = there.storage(dies), there.storage()
         try:
             there.push(grown, first)
         except Killed:
-            far = there.lake(copies)
+            far = there.remote_lake(copies)
             assert far.list() == lake.list(), f"half a push was seen after {dies} writes"
             assert check_lake(far) == check_lake(lake)
         else:
             assert dies == 7  # four files, the manifest, the index and the head
         results = there.push(grown, second)
         assert not set(first.writes) & {name for name in second.writes if name.startswith("objects/")}
-        assert there.lake(copies).list() == grown.list()
+        assert there.remote_lake(copies).list() == grown.list()
         seen.add(results.sent_files)
     assert seen == {0, 1, 2, 3, 4, 5}
 
 
 def test_a_first_push_that_is_killed_is_no_lake(stock: Lake, tmp_path: Path) -> None:
-    there = folder_there(tmp_path / "there")
+    there = folder_storage(tmp_path / "there")
     with pytest.raises(Killed):
-        there.push(stock, there.watched(3))
+        there.push(stock, there.storage(3))
     with pytest.raises(UserError, match="there is no lake at"):
-        there.lake(tmp_path / "cache").venues()
+        there.remote_lake(tmp_path / "cache").venues()
 
 
 def test_two_who_push_at_once_leave_one_whole_lake(stock: Lake, tmp_path: Path) -> None:
-    there, other = folder_there(tmp_path / "there"), copy_of(stock, tmp_path / "other")
+    there, other = folder_storage(tmp_path / "there"), copy_of(stock, tmp_path / "other")
     other.put("funding", "hyperliquid", "NEW", None, funding(stock).head(5))
     lakes, start = [stock, other], Barrier(2)
 
@@ -95,7 +95,7 @@ def test_two_who_push_at_once_leave_one_whole_lake(stock: Lake, tmp_path: Path) 
 
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(go, lakes))
-    far = there.lake(tmp_path / "cache")
+    far = there.remote_lake(tmp_path / "cache")
     assert far.list() in [lake.list() for lake in lakes]
     assert [each for each in check_lake(far) if not each.usable] == []
 
@@ -113,11 +113,11 @@ HARMS: dict[str, tuple[Callable[[Path], object], str]] = {
 
 @pytest.mark.parametrize("harm", HARMS)
 def test_an_object_that_is_not_what_was_pushed_is_refused_by_name(
-    harm: str, there: There, stock: Lake, tmp_path: Path
+    harm: str, there: ObjectLake, stock: Lake, tmp_path: Path
 ) -> None:
     spoil, said = HARMS[harm]
     spoil(object_of(there, tmp_path))
-    far = there.lake(tmp_path / "cache")
+    far = there.remote_lake(tmp_path / "cache")
     with pytest.raises(UserError, match=said) as refusal:
         far.points("funding", "demo", "BTC")
     assert FUNDING in refusal.value.message
@@ -130,40 +130,42 @@ def test_an_object_that_is_not_what_was_pushed_is_refused_by_name(
     assert far.points("funding", "demo", "ETH") is not None, "the others are whole"
 
     there.push(stock, again=True)
-    assert there.lake(tmp_path / "cache").list() == stock.list()
+    assert there.remote_lake(tmp_path / "cache").list() == stock.list()
 
 
-def test_what_has_another_size_is_sent_again_without_being_reported(there: There, stock: Lake, tmp_path: Path) -> None:
+def test_what_has_another_size_is_sent_again_without_being_reported(
+    there: ObjectLake, stock: Lake, tmp_path: Path
+) -> None:
     path = object_of(there, tmp_path)
     path.write_bytes(path.read_bytes()[:-7])
     assert there.push(stock).sent_files == 1
-    assert there.lake(tmp_path / "cache").list() == stock.list()
+    assert there.remote_lake(tmp_path / "cache").list() == stock.list()
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"not json at all", b'{"version":99,"index":""}'])
 def test_a_damaged_head_or_index_is_refused_and_can_be_put_right(
-    content: bytes, there: There, stock: Lake, tmp_path: Path
+    content: bytes, there: ObjectLake, stock: Lake, tmp_path: Path
 ) -> None:
-    pin = there.lake(tmp_path / "looked").pin
+    pin = there.remote_lake(tmp_path / "looked").pin
     for name in (HEAD, f"indexes/{pin}.json"):
         path = tmp_path / "there" / name
         path.write_bytes(content)
         with pytest.raises(UserError, match=path.name):
-            there.lake(tmp_path / f"cache-{path.name}").venues()
+            there.remote_lake(tmp_path / f"cache-{path.name}").venues()
         there.push(stock, again=True)
-        assert there.lake(tmp_path / "cache").list() == stock.list()
+        assert there.remote_lake(tmp_path / "cache").list() == stock.list()
 
 
-def test_an_endless_object_is_not_taken(there: There, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_endless_object_is_not_taken(there: ObjectLake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "MOST_HEAD_BYTES", 1_000)
     (tmp_path / "there" / HEAD).write_bytes(b" " * 5_000)
     with pytest.raises(UserError, match="larger than any"):
-        there.lake(tmp_path / "cache").venues()
+        there.remote_lake(tmp_path / "cache").venues()
 
 
-def test_a_push_that_was_deleted_is_said(there: There, tmp_path: Path) -> None:
+def test_a_push_that_was_deleted_is_said(there: ObjectLake, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="has no push aaaaaaaaaaaa…"):
-        there.lake(tmp_path / "cache", pin="a" * 64).venues()
+        there.remote_lake(tmp_path / "cache", pin="a" * 64).venues()
 
 
 # Copies ---------------------------------------------------------------------------------------------------------------
@@ -173,11 +175,11 @@ def test_a_push_that_was_deleted_is_said(there: There, tmp_path: Path) -> None:
     ("linked", "harm"), [(True, "truncated"), (True, "wrong"), (True, "missing"), (False, "wrong")]
 )
 def test_a_damaged_copy_is_noticed_and_fetched_anew(
-    linked: bool, harm: str, there: There, stock: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    linked: bool, harm: str, there: ObjectLake, stock: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not linked:
         monkeypatch.setattr(cache.os, "link", _no_links)
-    far = there.lake(tmp_path / "cache")
+    far = there.remote_lake(tmp_path / "cache")
     assert far.points("funding", "demo", "BTC") is not None
     copy, kept = far.root / FUNDING, tmp_path / "cache" / "files" / far.index.files[FUNDING].sha256
     assert copy.samefile(kept) is linked
@@ -186,7 +188,7 @@ def test_a_damaged_copy_is_noticed_and_fetched_anew(
     if harm == "wrong":  # of the same size, which is not looked into each time: `data check` does
         assert [each.problem for each in check_lake(far) if not each.usable] in (["changed"], ["unreadable"])
         copy.unlink()
-    again = there.lake(tmp_path / "cache")
+    again = there.remote_lake(tmp_path / "cache")
     assert again.list() == stock.list()
     assert check_lake(again) == check_lake(stock)
 
@@ -195,17 +197,19 @@ def _no_links(source: Path, target: Path) -> None:
     raise OSError(95, "Operation not supported")
 
 
-def test_what_a_killed_fetch_left_is_not_taken_for_a_file(there: There, stock: Lake, tmp_path: Path) -> None:
-    name = there.lake(tmp_path / "looked").index.files[FUNDING].sha256
+def test_what_a_killed_fetch_left_is_not_taken_for_a_file(there: ObjectLake, stock: Lake, tmp_path: Path) -> None:
+    name = there.remote_lake(tmp_path / "looked").index.files[FUNDING].sha256
     half = tmp_path / "cache" / "files" / f".{name}.part"
     half.parent.mkdir(parents=True)
     half.write_bytes(b"half of it")
-    assert there.lake(tmp_path / "cache").list() == stock.list()
+    assert there.remote_lake(tmp_path / "cache").list() == stock.list()
     assert left_over(tmp_path / "cache") == []
 
 
-def test_copies_that_are_deleted_under_a_reader_are_fetched_again(there: There, stock: Lake, tmp_path: Path) -> None:
-    far = there.lake(tmp_path / "cache")
+def test_copies_that_are_deleted_under_a_reader_are_fetched_again(
+    there: ObjectLake, stock: Lake, tmp_path: Path
+) -> None:
+    far = there.remote_lake(tmp_path / "cache")
     before = far.bars("demo", "BTC", "5m")
     shutil.rmtree(tmp_path / "cache")
     after = far.bars("demo", "BTC", "5m")
@@ -214,18 +218,18 @@ def test_copies_that_are_deleted_under_a_reader_are_fetched_again(there: There, 
     assert before.close.tobytes() == after.close.tobytes()
 
 
-def test_a_disk_that_cannot_be_written_is_said(there: There, tmp_path: Path) -> None:
+def test_a_disk_that_cannot_be_written_is_said(there: ObjectLake, tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file where the folder should be")
     with pytest.raises(UserError, match="cannot write to"):
-        there.lake(tmp_path / "cache").venues()
+        there.remote_lake(tmp_path / "cache").venues()
 
 
-def test_many_who_read_at_once_fetch_every_file_once(there: There, stock: Lake, tmp_path: Path) -> None:
-    count, watched = 6, there.watched()
+def test_many_who_read_at_once_fetch_every_file_once(there: ObjectLake, stock: Lake, tmp_path: Path) -> None:
+    count, watched = 6, there.storage()
     start, expected = Barrier(count), stock.points("funding", "demo", "SOL")
 
     def go(_: int) -> bytes:
-        far = there.lake(tmp_path / "cache", objects=watched)
+        far = there.remote_lake(tmp_path / "cache", objects=watched)
         start.wait()
         far.fetch_all()
         return b"".join(sorted((far.root / name).read_bytes()[:64] for name in far.index.files))
@@ -235,7 +239,7 @@ def test_many_who_read_at_once_fetch_every_file_once(there: There, stock: Lake, 
     assert len(set(result)) == 1
     fetched = [name for name in watched.reads if name.startswith("objects/")]
     assert len(fetched) == len(set(fetched)), "a file was fetched twice"
-    points = there.lake(tmp_path / "cache").points("funding", "demo", "SOL")
+    points = there.remote_lake(tmp_path / "cache").points("funding", "demo", "SOL")
     assert points is not None
     assert expected is not None
     assert points.value.tobytes() == expected.value.tobytes()

@@ -9,7 +9,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from pushed import KEYS, There, s3_server
+from object_lakes import KEYS, ObjectLake, s3_server
 
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import open_workspace
@@ -38,7 +38,7 @@ def test_a_study_on_ray_with_a_lake_in_s3_has_the_digests_of_one_here(
     with s3_server() as server:
         urllib.request.urlopen(urllib.request.Request(f"{server}/cluster", method="PUT")).close()
         lent = {**KEYS, "AWS_ENDPOINT_URL": server}
-        There("s3://cluster/lake", lent).push(lake)
+        ObjectLake("s3://cluster/lake", lent).push(lake)
         clean = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "PITBOSS_"))}
         process = subprocess.run(
             [sys.executable, str(PROGRAM), str(far), "4"],

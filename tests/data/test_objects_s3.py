@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pushed import FROM, KEYS, There, copy_of, funding, make_lake, s3_server
+from object_lakes import FROM, KEYS, ObjectLake, copy_of, funding, make_lake, s3_server
 
 from cli.run_command import pitboss, pitboss_ok, pitboss_refused
 from forked import ForkedProcess
@@ -238,13 +238,13 @@ def test_what_was_lent_opens_a_lake_without_being_in_the_environment(
 def test_objects_that_are_damaged_on_the_server_are_refused(
     server: str, bucket: str, stock: Lake, tmp_path: Path
 ) -> None:
-    there = There(bucket, {**KEYS, "AWS_ENDPOINT_URL": server})
+    there = ObjectLake(bucket, {**KEYS, "AWS_ENDPOINT_URL": server})
     there.push(stock)
-    far = there.lake(tmp_path / "cache")
+    far = there.remote_lake(tmp_path / "cache")
     name = "funding/venue=demo/symbol=BTC/year=2025/part.parquet"
     content = (stock.root / name).read_bytes()
     for harm, message in ((content[:-9], "bytes instead of"), (content[:-1] + b"\0", "its digest differs")):
-        there.watched().write(far.index.files[name].object, harm)
+        there.storage().write(far.index.files[name].object, harm)
         with pytest.raises(UserError, match=message):
             far.points("funding", "demo", "BTC")
     there.push(stock, again=True)
@@ -252,16 +252,16 @@ def test_objects_that_are_damaged_on_the_server_are_refused(
 
 
 def test_a_file_of_many_parts_arrives_whole(server: str, bucket: str, tmp_path: Path) -> None:
-    there = There(bucket, {**KEYS, "AWS_ENDPOINT_URL": server})
+    there = ObjectLake(bucket, {**KEYS, "AWS_ENDPOINT_URL": server})
     content = bytes(range(256)) * 50_000  # three parts of an upload
     path, got = tmp_path / "large", bytearray()
     path.write_bytes(content)
     with path.open("rb") as file:
-        there.watched().write("objects/large", file)
-    assert there.watched().sizes("objects") == {"objects/large": len(content)}
-    assert there.watched().read("objects/large", got.extend)
+        there.storage().write("objects/large", file)
+    assert there.storage().sizes("objects") == {"objects/large": len(content)}
+    assert there.storage().read("objects/large", got.extend)
     assert bytes(got) == content
-    assert not there.watched().read("objects/none", got.extend)
+    assert not there.storage().read("objects/none", got.extend)
 
 
 def test_a_report_and_a_branch_of_a_run_stand_on_its_own_push_and_need_no_server(
@@ -287,7 +287,7 @@ def test_a_report_and_a_branch_of_a_run_stand_on_its_own_push_and_need_no_server
 def test_pushes_and_pulls_that_are_killed_again_and_again_end_with_the_whole_lake(
     server: str, bucket: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    there, lake = There(bucket, {**KEYS, "AWS_ENDPOINT_URL": server}), Lake(home / "lake")
+    there, lake = ObjectLake(bucket, {**KEYS, "AWS_ENDPOINT_URL": server}), Lake(home / "lake")
     for number in range(60):
         lake.put("funding", "hyperliquid", f"MORE{number}", None, funding(lake).head(5 + number))
     elsewhere, files = tmp_path / "elsewhere", tmp_path / "elsewhere" / "lake-cache" / "files"
@@ -300,8 +300,8 @@ def test_pushes_and_pulls_that_are_killed_again_and_again_end_with_the_whole_lak
         process.wait()
 
     for at in (1, 20, 50):
-        killed(["push", bucket, "--home", str(home)], lambda: len(there.watched().sizes("objects")), at)
-        assert there.watched().sizes("indexes") == {}, "the push had ended before it was killed"
+        killed(["push", bucket, "--home", str(home)], lambda: len(there.storage().sizes("objects")), at)
+        assert there.storage().sizes("indexes") == {}, "the push had ended before it was killed"
     pitboss_ok("data", "push", bucket, "--home", home)
     monkeypatch.setenv("PITBOSS_LAKE", bucket)
     for at in (1, 20, 50):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lake_files import SHARED, bar_rows, write
+from import_files import SHARED, bar_rows, write
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import parse_instant

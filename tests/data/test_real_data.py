@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from lake_files import SHARED
+from import_files import SHARED
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS, INTERVALS, parse_instant

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lake_files import MIN5, START, make_bars
+from import_files import MIN5, START, make_bars
 
 from pitboss.core.instant import INTERVALS
 from pitboss.core.market import Bars

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from lake_files import HOUR, MIN5, SHARED, START, bar_rows, write
+from import_files import HOUR, MIN5, SHARED, START, bar_rows, write
 
 from pitboss.bootstrap.settings import Settings
 from pitboss.core.errors import UserError

@@ -6,8 +6,8 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from data.sources.playing import FreeTime, serving
 
+from data.sources.source_servers import FakeTime, serving_app
 from live.scripted_prices import Feed
 from pitboss.core import codec
 from pitboss.core.errors import TransientError, UserError
@@ -352,7 +352,7 @@ def test_hours_of_a_policy_on_live_prices_conserve_money_and_leave_nothing_behin
 
 
 def test_both_services_are_read_over_http_and_their_bad_days_are_reported_not_raised() -> None:
-    time = FreeTime(NOW)
+    time = FakeTime(NOW)
     moods = {"mood": ""}
     pyth = PredictionServices(time.now, fault=lambda path: moods["mood"])
 
@@ -375,7 +375,7 @@ def test_both_services_are_read_over_http_and_their_bad_days_are_reported_not_ra
             await fetcher.close()
             await hurried.close()
 
-    with serving(pyth.app()) as url:
+    with serving_app(pyth.app()) as url:
         spot = asyncio.run(story(url))
     assert spot.trouble() == ""
     assert spot.candles_at == NOW

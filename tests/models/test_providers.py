@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from encodings_of_keys import forms
+from key_encodings import forms
 from pitboss.core.errors import UserError
 from pitboss.core.plain_http import HTTP_HOSTS
 from pitboss.core.redaction import HIDDEN

@@ -35,7 +35,7 @@ HOURS = 7
 SYMBOLS = ["BTC", "ETH"]
 
 
-class Clock:
+class StoppingClock:
     """A clock that only waiting moves. It stops the run at an instant."""
 
     def __init__(self, at: Instant, until: Instant) -> None:
@@ -62,7 +62,7 @@ class Clock:
 
 
 @dataclass
-class Scene:
+class PaperScene:
     """A workspace with the generated market, a backtest, and the means to deploy the same skill over its bars."""
 
     workspace: Workspace
@@ -78,7 +78,7 @@ class Scene:
     def end_at(self) -> Instant:
         return self.prepared.request.to_at
 
-    def deploy(self, clock: Clock) -> LiveDeployment:
+    def deploy(self, clock: StoppingClock) -> LiveDeployment:
         workspace = replace(
             self.workspace,
             now=clock.now,
@@ -89,7 +89,7 @@ class Scene:
         run = workspace.runs.get(deployment.run_id)
         return read_deployment(workspace, deployment, PERP.skill_type(), PERP.request_of(run.params))
 
-    async def work(self, live: LiveDeployment, clock: Clock, control: Control | None = None) -> list[Record]:
+    async def work(self, live: LiveDeployment, clock: StoppingClock, control: Control | None = None) -> list[Record]:
         """One process at work on the deployment, until its clock says so; returns all records so far."""
         workspace, run_id = live.workspace, live.deployment.run_id
         prepared = self.prepared
@@ -101,7 +101,7 @@ class Scene:
 
 
 @contextmanager
-def paper_scene(home: Path) -> Iterator[Scene]:
+def paper_scene(home: Path) -> Iterator[PaperScene]:
     """The scene in a new workspace."""
     file = home / "skill.yaml"
     file.write_text(PERP.examples()["breakout-hybrid.yaml"].replace("[BTC, ETH, SOL]", "[BTC, ETH]"), "utf-8")
@@ -112,7 +112,7 @@ def paper_scene(home: Path) -> Iterator[Scene]:
         backtest = PerpRequest(to_plain(skill), end - HOURS * HOUR_MS, end, speculate="0")
         run = asyncio.run(start(workspace, backtest))
         records = [each for each in journal_of(workspace, run).records() if each.kind == "tick"]
-        yield Scene(workspace, prepare(workspace, backtest), skill, records)
+        yield PaperScene(workspace, prepare(workspace, backtest), skill, records)
 
 
 def ticks(records: list[Record]) -> list[Record]:

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from cli.run_command import pitboss
-from parity.paper_scene import HOURS, SYMBOLS, Clock, Scene, paper_scene, ticks
+from parity.paper_scene import HOURS, SYMBOLS, PaperScene, StoppingClock, paper_scene, ticks
 from pitboss.agent.decider import Judge
 from pitboss.core import codec
 from pitboss.core.deployment import OpenCommand
@@ -50,7 +50,7 @@ from pitboss.venues.perp.trade_memory import NO_MEMORY
 class Lived:
     """A deployment that has ended, and its records."""
 
-    scene: Scene
+    scene: PaperScene
     live: LiveDeployment
     records: list[Record]
 
@@ -61,23 +61,23 @@ class Lived:
 
 
 @pytest.fixture(scope="module")
-def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaperScene]:
     with paper_scene(tmp_path_factory.mktemp("replay")) as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
-def lived(scene: Scene) -> Lived:
-    clock = Clock(scene.first_at - MINUTE_MS, scene.end_at)
+def lived(scene: PaperScene) -> Lived:
+    clock = StoppingClock(scene.first_at - MINUTE_MS, scene.end_at)
     live = scene.deploy(clock)
     return Lived(scene, live, asyncio.run(scene.work(live, clock)))
 
 
 @pytest.fixture(scope="module")
-def interrupted(scene: Scene) -> Lived:
+def interrupted(scene: PaperScene) -> Lived:
     """A deployment whose process was down for two hours, and whose positions a person closed."""
     opened = next(each.tick_at for each in scene.simulated if codec.loads(each.covered)["after"]["positions"])
-    clock, control = Clock(scene.first_at - MINUTE_MS, opened + 40 * MINUTE_MS), Control()
+    clock, control = StoppingClock(scene.first_at - MINUTE_MS, opened + 40 * MINUTE_MS), Control()
     live = scene.deploy(clock)
     asyncio.run(scene.work(live, clock, control))
     clock.at += 2 * HOUR_MS
@@ -218,7 +218,7 @@ class RecordedDecider:
 def test_prompts_and_verdicts_of_recorded_ticks_are_rebuilt_identically(lived: Lived) -> None:
     """From the first account, the bars and the recorded proposals alone: each tick gives the same prompt bytes and verdicts."""
     prepared, live = lived.scene.prepared, lived.live
-    first_at, clock = lived.scene.first_at, Clock(lived.scene.first_at, lived.scene.end_at)
+    first_at, clock = lived.scene.first_at, StoppingClock(lived.scene.first_at, lived.scene.end_at)
     feed = RecordedFeed(prepared.market, SYMBOLS, prepared.base_interval, prepared.assets, clock.now, clock.advance)
     terms = terms_of(live.request, live.skill, prepared.assets)
     decider = RecordedDecider()

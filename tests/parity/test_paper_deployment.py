@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from parity.paper_scene import HOURS, Clock, Scene, paper_scene, ticks
+from parity.paper_scene import HOURS, PaperScene, StoppingClock, paper_scene, ticks
 from pitboss.core import codec
 from pitboss.core.curve import length
 from pitboss.core.deployment import OpenCommand
@@ -16,7 +16,7 @@ from pitboss.live.control import Control
 
 
 @pytest.fixture(scope="module")
-def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaperScene]:
     with paper_scene(tmp_path_factory.mktemp("parity")) as opened:
         yield opened
 
@@ -34,8 +34,8 @@ def differences(lived: list[Record], simulated: list[Record]) -> list[str]:
     return [] if len(lived) == len(simulated) else [f"{len(lived)} records, not {len(simulated)}"]
 
 
-def test_the_records_of_a_paper_deployment_are_those_of_the_simulator(scene: Scene) -> None:
-    clock = Clock(scene.first_at - MINUTE_MS, scene.end_at)
+def test_the_records_of_a_paper_deployment_are_those_of_the_simulator(scene: PaperScene) -> None:
+    clock = StoppingClock(scene.first_at - MINUTE_MS, scene.end_at)
     lived = asyncio.run(scene.work(scene.deploy(clock), clock))
 
     assert len(scene.simulated) == HOURS * 4
@@ -44,8 +44,8 @@ def test_the_records_of_a_paper_deployment_are_those_of_the_simulator(scene: Sce
     assert {each.kind for each in lived} == {"tick"}
 
 
-def test_processes_that_are_replaced_lose_nothing_and_change_nothing(scene: Scene) -> None:
-    clock = Clock(scene.first_at - MINUTE_MS, scene.first_at + 2 * HOUR_MS)
+def test_processes_that_are_replaced_lose_nothing_and_change_nothing(scene: PaperScene) -> None:
+    clock = StoppingClock(scene.first_at - MINUTE_MS, scene.first_at + 2 * HOUR_MS)
     live = scene.deploy(clock)
     asyncio.run(scene.work(live, clock))
     for hours in (5, 5.5, HOURS):
@@ -55,8 +55,8 @@ def test_processes_that_are_replaced_lose_nothing_and_change_nothing(scene: Scen
     assert differences(ticks(lived), scene.simulated) == []
 
 
-def test_a_process_that_was_down_skips_its_ticks_and_catches_up_with_the_bars(scene: Scene) -> None:
-    clock = Clock(scene.first_at - MINUTE_MS, scene.first_at + 2 * HOUR_MS)
+def test_a_process_that_was_down_skips_its_ticks_and_catches_up_with_the_bars(scene: PaperScene) -> None:
+    clock = StoppingClock(scene.first_at - MINUTE_MS, scene.first_at + 2 * HOUR_MS)
     live = scene.deploy(clock)
     before = ticks(asyncio.run(scene.work(live, clock)))
     clock.at += 2 * HOUR_MS
@@ -74,8 +74,8 @@ def curve_length(record: Record) -> int:
     return sum(length(piece) for piece in codec.loads(record.covered)["equity"])
 
 
-def test_flatten_closes_everything_through_the_same_guard_and_pauses(scene: Scene) -> None:
-    clock = Clock(scene.first_at - MINUTE_MS, scene.end_at)
+def test_flatten_closes_everything_through_the_same_guard_and_pauses(scene: PaperScene) -> None:
+    clock = StoppingClock(scene.first_at - MINUTE_MS, scene.end_at)
     live = scene.deploy(clock)
     control = Control()
     opened = next(each.tick_at for each in scene.simulated if codec.loads(each.covered)["after"]["positions"])

@@ -1,4 +1,4 @@
-"""The perp venue told a second time: `run` plays a file of decisions over bars and returns what must have happened.
+"""An independent implementation of the perp venue: `run` plays a file of decisions over bars and returns the expected results.
 
 Top of the reference package. It follows PERP.md §1, §4, §5 and §6 sentence by sentence in exact arithmetic and makes no
 attempt to be fast. It is not a simulator to build on: it has no model, no store, no snapshots.

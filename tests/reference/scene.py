@@ -71,7 +71,7 @@ def scene(
     )
 
 
-def told(result: Result) -> list[tuple[str, str, str, Decimal, Decimal]]:
+def fill_rows(result: Result) -> list[tuple[str, str, str, Decimal, Decimal]]:
     """(symbol, reason, side, size, price) of every fill."""
     return [(f["symbol"], f["reason"], f["side"], f["size"], f["price"]) for f in result.fills]
 

@@ -4,7 +4,7 @@ from decimal import Decimal as D
 
 import pytest
 
-from reference.scene import BASE, DAY, FREE, MIDNIGHT, T0, codes, flat, last, propose, scene, told
+from reference.scene import BASE, DAY, FREE, MIDNIGHT, T0, codes, fill_rows, flat, last, propose, scene
 
 OPEN = propose("open_long", size_usd=1000)
 
@@ -415,5 +415,5 @@ def test_a_refusal_changes_nothing():
     refused = {**OPEN, "leverage": 99}
     with_it = scene({0: OPEN, 1: refused, 2: propose("close")}, SOL=[flat(100), flat(101), flat(102)])
     without_it = scene({0: OPEN, 2: propose("close")}, SOL=[flat(100), flat(101), flat(102)])
-    assert told(with_it) == told(without_it)
+    assert fill_rows(with_it) == fill_rows(without_it)
     assert last(with_it) == last(without_it)

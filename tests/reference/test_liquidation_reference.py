@@ -8,7 +8,7 @@ import pytest
 
 from reference.assets import SHIPPED, maintenance
 from reference.perp import CONTEXT
-from reference.scene import FREE, T0, flat, last, propose, scene, told
+from reference.scene import FREE, T0, fill_rows, flat, last, propose, scene
 
 NO_SLIP = {"maker_bps": "0", "taker_bps": "0", "slippage_bps_per_million": "0"}
 
@@ -60,20 +60,20 @@ def doge(low: float, **more):
 
 
 def test_equal_to_maintenance_is_liquidated():
-    assert told(doge(9))[1] == ("DOGE", "liquidation", "sell", D(1000), D(9))
+    assert fill_rows(doge(9))[1] == ("DOGE", "liquidation", "sell", D(1000), D(9))
     assert len(doge(9.001).fills) == 1
 
 
 def test_a_stop_at_the_same_point_comes_before_the_liquidation():
-    assert told(doge(8.5, stop_loss=9))[1:] == [("DOGE", "stop", "sell", D(1000), D(9))]
-    assert told(doge(8.5, stop_loss=D("8.99")))[1][1] == "liquidation"
+    assert fill_rows(doge(8.5, stop_loss=9))[1:] == [("DOGE", "stop", "sell", D(1000), D(9))]
+    assert fill_rows(doge(8.5, stop_loss=D("8.99")))[1][1] == "liquidation"
 
 
 def test_what_is_lost_beyond_cash_is_a_deficit():
     # opens at 80: equity 1000 − 2000 = −1000, penalty 50 bps of 8000 = 40
     order = propose("open_long", size_usd=10_000, leverage=20)
     result = scene({0: order}, SOL=[flat(100), flat(80), flat(80)], equity="1000", **NO_SLIP)
-    assert told(result)[1] == ("SOL", "liquidation", "sell", D(100), D(80))
+    assert fill_rows(result)[1] == ("SOL", "liquidation", "sell", D(100), D(80))
     assert result.deficit == D(1040)
     assert [value for _, value in result.equity] == [D(1000), D(0), D(0)]
 
@@ -115,7 +115,7 @@ def test_a_stop_on_the_way_saves_the_rest_and_the_path_goes_on_from_there():
     # SOL stopped at 95 (λ = 0.5, before 50/81): cash 750. Then equity(λ) = 750 − 500 λ, maintenance = 250 + 25 λ:
     # 500 = 525 λ → λ = 20/21, DOGE at 1 + 2/21
     result = pair(sol_stop=95)
-    assert told(result)[2] == ("SOL", "stop", "sell", D(50), D(95))
+    assert fill_rows(result)[2] == ("SOL", "stop", "sell", D(50), D(95))
     assert result.fills[3]["reason"] == "liquidation"
     assert near(result.fills[3]["price"], ratio("23", "21"))
 
@@ -147,7 +147,7 @@ def test_a_symbol_without_a_bar_is_liquidated_at_its_mark():
     # 1000 − 1000 λ = 375 − 25 λ: λ = 625/975 = 25/39, SOL at 100 − 20 × 25/39 = 3400/39
     quads = {"SOL": [flat(100), flat(100), (100, 100, 80, 80)], "DOGE": [flat(1), flat(1), None]}
     result = pair(quads=quads)
-    assert told(result)[2] == ("DOGE", "liquidation", "buy", D(5000), D(1))
+    assert fill_rows(result)[2] == ("DOGE", "liquidation", "buy", D(5000), D(1))
     assert near(result.fills[3]["price"], ratio("3400", "39"))
 
 

@@ -4,7 +4,7 @@ from decimal import Decimal as D
 
 import pytest
 
-from reference.scene import BASE, FREE, HOUR, MINUTE, T0, codes, flat, last, propose, scene, told
+from reference.scene import BASE, FREE, HOUR, MINUTE, T0, codes, fill_rows, flat, last, propose, scene
 
 BUY = propose("open_long", size_usd=1000)
 SELL = propose("open_short", size_usd=1000)
@@ -82,7 +82,7 @@ def test_a_market_sell_fills_below_the_open():
 
 def test_the_size_of_an_open_is_cut_to_the_lot_at_the_mark_of_its_tick():
     # 1000 / 99.7 = 10.0300902…; SOL has two decimals
-    assert told(scene({0: BUY}, 99.7, SOL=[flat(120)], **FREE)) == [("SOL", "market", "buy", D("10.03"), D(120))]
+    assert fill_rows(scene({0: BUY}, 99.7, SOL=[flat(120)], **FREE)) == [("SOL", "market", "buy", D("10.03"), D(120))]
 
 
 def test_an_open_that_costs_more_than_free_margin_at_the_open_is_rejected():
@@ -114,7 +114,7 @@ def test_other_working_opens_are_reserved_at_the_open_and_the_order_itself_is_no
 def test_market_orders_act_in_submission_order_when_a_missing_bar_made_them_wait():
     quads = {"SOL": [flat(100), None, None, flat(110)], "ETH": [flat(1)] * 4}
     result = scene({0: BUY, 1: BUY, 2: propose("close")}, {"SOL": 100.0, "ETH": 1.0}, **quads, **FREE)
-    assert told(result) == [
+    assert fill_rows(result) == [
         ("SOL", "market", "buy", D(10), D(100)),
         ("SOL", "market", "buy", D(10), D(110)),
         ("SOL", "market", "sell", D(20), D(110)),
@@ -139,7 +139,7 @@ def test_an_order_waits_for_the_first_bar_after_its_latency():
 )
 def test_a_reduce_is_rounded_down_to_at_least_one_lot_and_at_most_the_position(reduce, size):
     result = scene({0: BUY, 1: propose("reduce", **reduce)}, SOL=[flat(100)] * 2, **FREE)
-    assert told(result)[1] == ("SOL", "market", "sell", size, D(100))
+    assert fill_rows(result)[1] == ("SOL", "market", "sell", size, D(100))
 
 
 def test_a_reduction_takes_cost_in_proportion_and_realises_the_difference():
@@ -194,7 +194,7 @@ def test_a_resting_limit_needs_a_price_strictly_through_it():
     (fill,) = through.fills
     assert (fill["price"], fill["liquidity"], fill["fee_usd"]) == (D(95), "maker", D("0.00015") * 10 * 95)
     assert scene({0: limit("short", 105)}, SOL=[(100, 105, 100, 100)]).fills == []
-    assert told(scene({0: limit("short", 105)}, SOL=[(100, 105.01, 100, 100)]))[0][4] == D(105)
+    assert fill_rows(scene({0: limit("short", 105)}, SOL=[(100, 105.01, 100, 100)]))[0][4] == D(105)
 
 
 def test_a_resting_limit_is_checked_at_the_limit_price_with_positions_at_their_opens_and_removed_if_it_fails():
@@ -208,7 +208,7 @@ def test_a_resting_limit_is_checked_at_the_limit_price_with_positions_at_their_o
     sol = [flat(100), (100, 100, 98, 99)]
     fits = scene(steps, SOL=sol, ETH=[flat(100), (98, 98, 80, 80)], **money)
     gone = scene(steps, SOL=sol, ETH=[flat(100), (97.9, 130, 97.9, 130)], **money)
-    assert told(fits)[1:] == [("SOL", "limit", "buy", D("49.5"), D(99))]
+    assert fill_rows(fits)[1:] == [("SOL", "limit", "buy", D("49.5"), D(99))]
     assert [f["symbol"] for f in gone.fills] == ["ETH"]
     assert gone.cancels == [(T0 + BASE, 2, "margin")]
 
@@ -217,7 +217,7 @@ def test_an_open_that_meets_an_opposite_position_is_cancelled():
     # only reachable without the guard, which refuses the second order
     both = [limit("long", 95), limit("short", 105)]
     result = scene({0: both}, SOL=[(100, 100, 94, 95), (95, 106, 95, 100)], guard=False)
-    assert told(result) == [("SOL", "limit", "buy", D(10), D(95))]
+    assert fill_rows(result) == [("SOL", "limit", "buy", D(10), D(95))]
     assert result.cancels == [(T0 + BASE, 2, "opposite_position")]
 
 
@@ -226,7 +226,7 @@ def test_closing_a_position_leaves_working_opens_alone_and_a_cancel_takes_them_a
     result = scene(steps, SOL=[flat(100)] * 5 + [flat(80)])
     assert result.cancels == [(T0 + 4 * BASE, 2, "cancel")]
     kept = scene({k: v for k, v in steps.items() if k != 4}, SOL=[flat(100)] * 5 + [flat(80)])
-    assert told(kept)[-1] == ("SOL", "limit", "buy", D("10"), D(80))
+    assert fill_rows(kept)[-1] == ("SOL", "limit", "buy", D("10"), D(80))
 
 
 def test_leverage_changes_when_an_open_is_accepted_even_if_the_order_never_fills():
@@ -264,9 +264,9 @@ def test_a_stop_is_touched_at_its_price_and_slips_from_there():
 
 def test_a_stop_gapped_over_fills_at_the_open():
     result = scene({0: bracket("long", 95)}, SOL=[flat(100), (90, 99, 89, 98)], **FREE)
-    assert told(result)[1] == ("SOL", "stop", "sell", D(10), D(90))
+    assert fill_rows(result)[1] == ("SOL", "stop", "sell", D(10), D(90))
     short = scene({0: bracket("short", 105)}, SOL=[flat(100), (110, 111, 100, 100)], **FREE)
-    assert told(short)[1] == ("SOL", "stop", "buy", D(10), D(110))
+    assert fill_rows(short)[1] == ("SOL", "stop", "buy", D(10), D(110))
 
 
 def test_a_stop_acts_on_the_bar_of_its_own_fill_at_the_open_but_not_on_that_of_a_resting_fill():
@@ -328,5 +328,5 @@ def test_at_the_end_positions_are_marked_and_closed_only_if_asked():
 def test_before_the_first_tick_nothing_is_consumed_and_the_mark_is_the_last_close():
     # ticks every 15 minutes, the range begins at 00:55: T0 is 01:00 and the bar of 00:55 is only a mark
     result = scene({1: BUY}, SOL=[flat(80), flat(100), flat(100), flat(100)], every=3, **FREE)
-    assert told(result) == [("SOL", "market", "buy", D("12.5"), D(100))]
+    assert fill_rows(result) == [("SOL", "market", "buy", D("12.5"), D(100))]
     assert [at for at, _ in result.equity] == [T0 + k * BASE for k in (2, 3, 4)]

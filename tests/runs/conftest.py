@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bundled import END, FROM, KEY, TO
+from bundle_files import END, FROM, KEY, TO
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
 from pitboss.core.ports import ModelReply

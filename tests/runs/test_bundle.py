@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bundled import FROM, KEY, TO, Contents, contents, forged, packed, take_in
+from bundle_files import FROM, KEY, TO, Contents, forge_bundle, import_file, read_members, write_members
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
 from pitboss.core.errors import UserError
@@ -40,11 +40,11 @@ def test_a_stranger_finds_nothing_wrong_and_is_shown_what_is_not_proven(whole: P
 
 
 def test_nothing_of_this_machine_is_inside(whole: Path, home: Path) -> None:
-    assert all(str(home).encode() not in data for data in contents(whole).values())
+    assert all(str(home).encode() not in data for data in read_members(whole).values())
 
 
 def test_an_imported_run_is_the_run_with_its_answers(whole: Path, run: Run, elsewhere: Workspace) -> None:
-    taken = take_in(elsewhere, whole)
+    taken = import_file(elsewhere, whole)
 
     here = elsewhere.runs.get(run.id)
     assert (taken.new, taken.answers) == (True, 1)
@@ -61,7 +61,7 @@ def test_an_imported_run_is_the_run_with_its_answers(whole: Path, run: Run, else
 
 
 def test_a_run_that_went_around_comes_back_as_the_same_bytes(whole: Path, run: Run, elsewhere: Workspace) -> None:
-    take_in(elsewhere, whole)
+    import_file(elsewhere, whole)
 
     again = asyncio.run(write_bundle(elsewhere, run.id, whole.with_name("around.zip")))
 
@@ -69,35 +69,35 @@ def test_a_run_that_went_around_comes_back_as_the_same_bytes(whole: Path, run: R
 
 
 def test_answers_can_be_left_out(whole: Path, elsewhere: Workspace) -> None:
-    take_in(elsewhere, whole, with_answers=False)
+    import_file(elsewhere, whole, with_answers=False)
 
     assert Answers(elsewhere.database, elsewhere.now).get(KEY) is None
 
 
 def test_importing_twice_changes_nothing(whole: Path, elsewhere: Workspace) -> None:
-    take_in(elsewhere, whole)
+    import_file(elsewhere, whole)
 
-    assert not take_in(elsewhere, whole).new
+    assert not import_file(elsewhere, whole).new
     assert len(elsewhere.runs.listing().runs) == 1
 
 
 def test_another_run_under_the_same_id_is_refused(whole: Path, elsewhere: Workspace, tmp_path: Path) -> None:
-    take_in(elsewhere, whole)
+    import_file(elsewhere, whole)
 
     def cancelled(_: Contents, manifest: dict[str, Any]) -> None:
         manifest["run"].update(status="cancelled", metrics=None, baselines=None, digest=None)
 
     with pytest.raises(UserError, match="another run"):
-        take_in(elsewhere, forged(whole, tmp_path / "other.zip", cancelled))
+        import_file(elsewhere, forge_bundle(whole, tmp_path / "other.zip", cancelled))
 
 
 @pytest.mark.parametrize("name", [*MEMBERS, MANIFEST])
 def test_a_changed_byte_in_any_member_is_a_difference(whole: Path, tmp_path: Path, name: str) -> None:
-    members = contents(whole)
+    members = read_members(whole)
     place = members[name].find(b"0.01") if name == ANSWERS else members[name].rfind(b"9")
     members[name] = members[name][:place] + b"8" + members[name][place + 1 :]
 
-    assert check_bundle(packed(members, tmp_path / "changed.zip")).problems
+    assert check_bundle(write_members(members, tmp_path / "changed.zip")).problems
 
 
 @pytest.mark.parametrize("part", [0, 1, 100, 0.5, 0.99])
@@ -143,10 +143,10 @@ def test_a_run_that_lived_on_the_answers_of_another_has_them_inside(
     assert (second.digest, third.digest, asked_again) == (first.digest, first.digest, 0)
     checked = check_bundle(tmp_path / "warm.zip")
     assert (checked.problems, checked.answers) == ([], 24)
-    lines = [json.loads(line) for line in contents(tmp_path / "warm.zip")[ANSWERS].splitlines()]
+    lines = [json.loads(line) for line in read_members(tmp_path / "warm.zip")[ANSWERS].splitlines()]
     assert {line["run_id"] for line in lines} == {first.id}
     assert sorted(line["used"] for line in lines) == [[[tick, 0]] for tick in range(24)]
-    assert all(b"sk-canary" not in data for data in contents(tmp_path / "warm.zip").values())
+    assert all(b"sk-canary" not in data for data in read_members(tmp_path / "warm.zip").values())
 
 
 @pytest.mark.parametrize("name", [".", "", "/"])

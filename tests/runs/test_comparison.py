@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bundled import FROM, TO
+from bundle_files import FROM, TO
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
 from pitboss.core.instant import HOUR_MS, Instant, iso

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bundled import FROM, TO
+from bundle_files import FROM, TO
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.curve import points
 from pitboss.core.instant import HOUR_MS, iso

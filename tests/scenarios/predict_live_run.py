@@ -16,7 +16,7 @@ import aiohttp
 import pytest
 from pitboss_process import ENVIRONMENT, run_in_process, start_pitboss
 
-from data.sources.playing import serving
+from data.sources.source_servers import serving_app
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import open_workspace
 from pitboss.live.board import Board, Entry
@@ -166,7 +166,7 @@ def live_on_indexer(
     (tmp_path / name).write_text(text)
     for variable in UNSET:
         monkeypatch.delenv(variable)
-    with serving(services.app()) as url:
+    with serving_app(services.app()) as url:
         polls = {"PITBOSS_LIVE_POLL_S": "0.2"}
         monkeypatch.setenv("PITBOSS_LIVE_POLL_S", "0.2")
         monkeypatch.setattr("pitboss_process.ENVIRONMENT", {**ENVIRONMENT, **polls, **dict.fromkeys(UNSET, "")})
@@ -182,7 +182,7 @@ def live_on_prices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     services = PredictionServices()
     for variable in UNSET:
         monkeypatch.delenv(variable)
-    with serving(services.app()) as url:
+    with serving_app(services.app()) as url:
         prices = {"PITBOSS_HERMES_URL": url, "PITBOSS_PYTH_URL": url, "PITBOSS_LIVE_POLL_S": "0.2"}
         for variable, value in prices.items():
             monkeypatch.setenv(variable, value)

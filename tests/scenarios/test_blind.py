@@ -10,7 +10,7 @@ import orjson
 import pytest
 from pitboss_process import run_in_process
 
-from leaks import Scanner, texts
+from blind_leaks import BlindLeakScanner, texts
 from pitboss.core.asof import Market
 from pitboss.core.instant import DAY_MS, parse_instant
 from pitboss.data.feed import load_market
@@ -96,17 +96,17 @@ def trader(tmp_path: Path) -> Path:
     return path
 
 
-def scanner_of(home: Path, venue: str, symbols: tuple[str, ...], until: str) -> Scanner:
+def scanner_of(home: Path, venue: str, symbols: tuple[str, ...], until: str) -> BlindLeakScanner:
     to_at = parse_instant(until)
     market = load_market(Lake(home / "lake"), venue, symbols, ("15m", "1h", "4h"), to_at)
     recent = {
         key: bars.slice(int(bars.open_at.searchsorted(to_at - 60 * DAY_MS)), len(bars))
         for key, bars in market.bars.items()
     }
-    return Scanner(Market(recent), symbols)
+    return BlindLeakScanner(Market(recent), symbols)
 
 
-def leaks(scanner: Scanner, sent: list[Any]) -> list[str]:
+def leaks(scanner: BlindLeakScanner, sent: list[Any]) -> list[str]:
     """Everything in these questions, each text once: schemas and what was said before come again and again."""
     return scanner.request(list(dict.fromkeys(texts(sent))))
 

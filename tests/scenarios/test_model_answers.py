@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pitboss_process import run_in_process
 
-from bundled import Contents, forged
+from bundle_files import Contents, forge_bundle
 from pitboss.testing import provider
 from pitboss.testing.provider import FakeProvider, Play, body, call, decide, message
 from provider_thread import fake_provider
@@ -98,7 +98,9 @@ def test_a_bundle_that_claims_another_model_than_that_of_its_answers_is_found(
         run = manifest["run"]
         run["model"] = run["params"]["answered_by"]["name"] = "openai/gpt-5"
 
-    claimed = run_in_process("runs", "verify", forged(path, tmp_path / "claimed.zip", claim), "--json", code=1).json
+    claimed = run_in_process(
+        "runs", "verify", forge_bundle(path, tmp_path / "claimed.zip", claim), "--json", code=1
+    ).json
     assert all("is of another model than the run" in problem for problem in claimed["problems"])
 
 

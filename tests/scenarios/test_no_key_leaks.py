@@ -26,14 +26,14 @@ from aiohttp import web
 from cryptography.fernet import Fernet
 from pitboss_process import ENVIRONMENT, CommandResult, wait_for_exit
 
-from canary import leaks, leaks_below, shapes
-from encodings_of_keys import ENCODINGS
 from forked import ForkedProcess
+from key_encodings import ENCODINGS
 from pitboss.bootstrap.logs import stop_logs
 from pitboss.bootstrap.redact import REDACTOR
 from pitboss.cli.main import main
 from pitboss.testing.provider import HOLD, Play, body, message
 from provider_thread import fake_provider
+from secret_search import leaks, leaks_below, shapes
 
 KEYS = {
     "LLM_API_KEY": "llm/Canary+9f3aQ7xZb2-LLMKEY",

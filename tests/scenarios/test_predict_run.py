@@ -21,13 +21,13 @@ import pytest
 from pitboss_process import run_in_process, wait_for_exit
 from predict_live_run import QUICK, PredictLive, after_ticks, killed_at_exit, live_on_prices
 
-from canary import leaks, leaks_below
 from example_counts import cases
 from pitboss.cli.main import main
 from pitboss.core.errors import RunCancelled
 from pitboss.live.board import Entry
 from pitboss.testing.provider import Play, call, hang
 from provider_thread import fake_provider
+from secret_search import leaks, leaks_below
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pitboss.data.lake import Lake
 from pitboss.server.mcp import write_tools
 from pitboss.server.mcp.workspace import ServerWorkspace
 from pitboss.server.tool_server import BackgroundWork
-from server.workspaces import RANGE, furnish
+from server.workspaces import RANGE, make_server_workspace
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def market(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def furnished(tmp_path_factory: pytest.TempPathFactory, market: Path) -> Path:
     """A folder with a skill and a workspace with the demo market and two runs in it."""
     folder = tmp_path_factory.mktemp("furnished")
-    server_workspace = furnish(folder, market)
+    server_workspace = make_server_workspace(folder, market)
     assert not write_tools.run_backtest(server_workspace, {"skill": "crossing.yaml", **RANGE}, BackgroundWork()).failed
     assert not write_tools.run_backtest(
         server_workspace, {"skill": "crossing.yaml", "set": "risk.max_total_exposure_pct=50", **RANGE}, BackgroundWork()
@@ -34,4 +34,4 @@ def furnished(tmp_path_factory: pytest.TempPathFactory, market: Path) -> Path:
 @pytest.fixture
 def server_workspace(tmp_path: Path, market: Path) -> ServerWorkspace:
     """A fresh workspace that may be changed."""
-    return furnish(tmp_path, market)
+    return make_server_workspace(tmp_path, market)

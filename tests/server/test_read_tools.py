@@ -25,7 +25,7 @@ from pitboss.server.mcp.workspace import ServerWorkspace
 from pitboss.server.tool_server import BackgroundWork
 from pitboss.store.migrations import REVISIONS
 from pitboss.tools.arguments import require_known
-from server.workspaces import RANGE, SKILL, call, contents, refused, run_ids, visit, workspace_of
+from server.workspaces import RANGE, SKILL, call, call_refused, file_digests, run_ids, with_client, workspace_of
 
 READING = {
     "list_skills", "check_skill", "preview_prompt", "list_tools", "show_tool", "list_runs", "show_run",
@@ -149,7 +149,7 @@ def assert_reading_changes_nothing(folder: Path, examples: int) -> None:
         *run_ids(server_workspace), "crossing", "crossing.yaml", "crossing@1", SKILL, "risk.max_leverage=2", "refused", "3",
         "2025-03-17T05:00:00Z", "2025-03-18", "fetch_recent_bars", "demo", "policy/hold", "../x.yaml", "/etc/hosts",
     ]  # fmt: skip
-    before = contents(folder)
+    before = file_digests(folder)
     offers = tool_list.offers(server_workspace)
     assert {offer.name for offer in offers} == READING
     answered: set[str] = set()
@@ -166,8 +166,8 @@ def assert_reading_changes_nothing(folder: Path, examples: int) -> None:
                 if not result.is_error:
                     answered.add(name)
 
-        visit(server_workspace, ask)
-        assert contents(folder) == before
+        with_client(server_workspace, ask)
+        assert file_digests(folder) == before
 
     async def ask_each(client: Client) -> None:
         first, second = run_ids(server_workspace)
@@ -179,9 +179,9 @@ def assert_reading_changes_nothing(folder: Path, examples: int) -> None:
             assert (await client.call_tool(name, arguments)).is_error is False, name
             answered.add(name)
 
-    visit(server_workspace, ask_each)
+    with_client(server_workspace, ask_each)
     play()
-    assert contents(folder) == before
+    assert file_digests(folder) == before
     assert answered == READING
 
 
@@ -201,7 +201,7 @@ def test_without_writing_the_tools_that_write_do_not_exist(furnished: Path) -> N
                 await client.call_tool(name, {"text": SKILL})
             assert caught.value.error.code == INVALID_PARAMS
 
-    visit(workspace_of(furnished), ask)
+    with_client(workspace_of(furnished), ask)
 
 
 def test_a_database_that_is_only_looked_at_refuses_to_be_written(furnished: Path) -> None:
@@ -216,13 +216,13 @@ def test_a_database_of_an_earlier_version_is_not_brought_up_to_date_by_looking(
         pass
     with closing(sqlite3.connect(server_workspace.home / "pitboss.db")) as connection, connection:
         connection.execute("UPDATE alembic_version SET version_num = ?", (next(iter(REVISIONS)),))
-    before = contents(server_workspace.folder)
+    before = file_digests(server_workspace.folder)
 
     async def ask(client: Client) -> None:
-        assert "created by an earlier pitboss" in await refused(client, "list_runs")
+        assert "created by an earlier pitboss" in await call_refused(client, "list_runs")
 
-    visit(replace(server_workspace, writes=False), ask)
-    assert contents(server_workspace.folder) == before
+    with_client(replace(server_workspace, writes=False), ask)
+    assert file_digests(server_workspace.folder) == before
 
 
 def test_looking_at_an_empty_folder_leaves_it_empty(tmp_path: Path) -> None:
@@ -230,10 +230,10 @@ def test_looking_at_an_empty_folder_leaves_it_empty(tmp_path: Path) -> None:
         assert await call(client, "list_skills") == {"files": [], "saved": []}
         assert await call(client, "list_runs") == {"runs": [], "damaged": []}
         assert await call(client, "list_data") == {"series": []}
-        assert "no database" in await refused(client, "show_run", run="3f")
+        assert "no database" in await call_refused(client, "show_run", run="3f")
         assert (await call(client, "check_skill", text=SKILL))["ok"]
 
-    visit(workspace_of(tmp_path), ask)
+    with_client(workspace_of(tmp_path), ask)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -246,7 +246,7 @@ def test_every_tool_says_what_it_may_do_and_bounds_what_it_takes(furnished: Path
             assert tool.annotations.destructive_hint is False
             assert tool.description
 
-    visit(workspace_of(furnished, writes=True), ask)
+    with_client(workspace_of(furnished, writes=True), ask)
 
 
 def test_a_decision_that_was_asked_for_shows_the_question_as_data(server_workspace: ServerWorkspace) -> None:

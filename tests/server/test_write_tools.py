@@ -19,7 +19,7 @@ from pitboss.runs.run import resume
 from pitboss.server.mcp import read_tools, write_tools
 from pitboss.server.mcp.workspace import ServerWorkspace
 from pitboss.server.tool_server import BackgroundWork, OfferedTool, ToolOutput, create, read_address, run_in_thread
-from server.workspaces import RANGE, SKILL, call, contents, refused, run_ids, visit, workspace_of
+from server.workspaces import RANGE, SKILL, call, call_refused, file_digests, run_ids, with_client, workspace_of
 
 # Files, paths, keys -----------------------------------------------------------------------------------------------------
 
@@ -38,15 +38,15 @@ def test_only_files_of_the_folder_and_the_workspace_are_read(
 
     async def ask(client: Client) -> None:
         for name in (str(elsewhere), "link.yaml", around, "/etc/hosts.yaml"):
-            assert "only files of the working directory" in await refused(client, "check_skill", skill=name)
+            assert "only files of the working directory" in await call_refused(client, "check_skill", skill=name)
         for name in (".pitboss/secrets.json", "x\0.yaml", "pipe.yaml", "gone.yaml", "a" * 300):
-            said = await refused(client, "check_skill", skill=name)
+            said = await call_refused(client, "check_skill", skill=name)
             assert str(server_workspace.folder) not in said
         assert (await call(client, "check_skill", skill="inside.yaml"))["ok"]
         files = (await call(client, "list_skills"))["files"]
         assert [one["file"] for one in files] == ["crossing.yaml"]
 
-    visit(server_workspace, ask)
+    with_client(server_workspace, ask)
 
 
 def answer_of(
@@ -168,7 +168,7 @@ def test_a_client_that_cancels_stops_the_run(server_workspace: ServerWorkspace) 
 
             group.start_soon(begin)
 
-    visit(server_workspace, ask)
+    with_client(server_workspace, ask)
     with look_into(server_workspace.settings) as workspace:
         (run,) = workspace.runs.listing().runs
     assert run.status == "cancelled"
@@ -179,32 +179,32 @@ def test_a_client_that_cancels_stops_the_run(server_workspace: ServerWorkspace) 
 def test_a_model_that_costs_money_needs_a_limit(tool: str, furnished: Path, server_workspace: ServerWorkspace) -> None:
     if tool == "fork_run":
         server_workspace = replace(workspace_of(furnished), writes=True)
-    before = contents(server_workspace.home)
+    before = file_digests(server_workspace.home)
     (first, *_) = run_ids(server_workspace) if tool == "fork_run" else [""]
     arguments = {"skill": "crossing.yaml", **RANGE} if tool == "run_backtest" else {"run": first, "at": "2025-03-18"}
 
     async def ask(client: Client) -> None:
         for more in ({}, {"max_cost_usd": 0}):
-            said = await refused(client, tool, model="openai/gpt-5", **arguments, **more)
+            said = await call_refused(client, tool, model="openai/gpt-5", **arguments, **more)
             assert "give max_cost_usd" in said
 
-    visit(server_workspace, ask)
-    assert {name for name in contents(server_workspace.home) if name.startswith("reports")} == {
+    with_client(server_workspace, ask)
+    assert {name for name in file_digests(server_workspace.home) if name.startswith("reports")} == {
         name for name in before if name.startswith("reports")
     }
 
 
 def test_wrong_arguments_are_reported_in_one_line(furnished: Path) -> None:
     async def ask(client: Client) -> None:
-        assert "unknown argument 'rn'; did you mean run?" in await refused(client, "show_run", rn="3")
-        assert "limit must be at most 100" in await refused(client, "list_runs", limit=10**9)
-        assert "give either skill" in await refused(client, "check_skill")
-        assert "cannot read" in await refused(
+        assert "unknown argument 'rn'; did you mean run?" in await call_refused(client, "show_run", rn="3")
+        assert "limit must be at most 100" in await call_refused(client, "list_runs", limit=10**9)
+        assert "give either skill" in await call_refused(client, "check_skill")
+        assert "cannot read" in await call_refused(
             client, "explain_decision", run=run_ids(server_workspace)[0], tick="9999999-01-01"
         )
 
     server_workspace = workspace_of(furnished)
-    visit(server_workspace, ask)
+    with_client(server_workspace, ask)
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ risk: {max_orders_per_hour: 1, max_total_exposure_pct: 3}
 RANGE = {"from": "2025-03-16", "to": "2025-03-20"}
 
 
-def furnish(folder: Path, market: Path) -> ServerWorkspace:
+def make_server_workspace(folder: Path, market: Path) -> ServerWorkspace:
     shutil.copytree(market, folder / ".pitboss" / "lake")
     (folder / "crossing.yaml").write_text(SKILL)
     return workspace_of(folder, writes=True)
@@ -51,14 +51,14 @@ async def call(client: Client, name: str, /, **arguments: Any) -> dict[str, Any]
     return result.structured_content
 
 
-async def refused(client: Client, name: str, /, **arguments: Any) -> str:
+async def call_refused(client: Client, name: str, /, **arguments: Any) -> str:
     """The words of an answer that is an error."""
     result: Any = await client.call_tool(name, arguments)
     assert result.is_error
     return result.content[0].text
 
 
-def visit(server_workspace: ServerWorkspace, work: Callable[[Client], Awaitable[Any]]) -> Any:
+def with_client(server_workspace: ServerWorkspace, work: Callable[[Client], Awaitable[Any]]) -> Any:
     """A client of the server in this process."""
 
     async def main() -> Any:
@@ -68,7 +68,7 @@ def visit(server_workspace: ServerWorkspace, work: Callable[[Client], Awaitable[
     return asyncio.run(main())
 
 
-def contents(folder: Path) -> dict[str, str]:
+def file_digests(folder: Path) -> dict[str, str]:
     """Every file below a folder with its digest. A lock is held for reading too, and holds nothing."""
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()

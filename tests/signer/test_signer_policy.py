@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from example_counts import seeds
-from figures import save_figures
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS
 from pitboss.signer.denied_functions import is_denied
@@ -25,6 +24,7 @@ from pitboss.signer.policy_file import read_policy
 from pitboss.signer.protocol import MEANINGS
 from pitboss.signer.request_handler import RequestHandler
 from pitboss.signer.schemes.evm_transaction import EXAMPLE_POLICY, EvmScheme
+from saved_figures import save_figures
 from signer.hostile_requests import (
     CALLS,
     DAY_COUNT_CAP,

@@ -10,7 +10,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import select
 
-from figures import save_figures
 from forked import ForkedProcess
 from pitboss.core.errors import BudgetExceeded, InvariantError
 from pitboss.core.instant import DAY_MS
@@ -23,6 +22,7 @@ from pitboss.store.queue import MOST_REQUEUES, STALE_MS
 from pitboss.store.retry import Unreachable
 from pitboss.store.schema import reservations
 from pitboss.store.uncertain_charges import UncertainCharges
+from saved_figures import save_figures
 
 FIVE, CENT = Decimal(5), Decimal("0.01")
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from figures import save_figures
 from history_check import check
 from pitboss.store import events
 from pitboss.store.database import open_database
+from saved_figures import save_figures
 
 COMPETING_CLAIMS = Path(__file__).with_name("competing_claims.py")
 CONTENDERS, ROUNDS = 64, 40

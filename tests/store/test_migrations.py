@@ -22,7 +22,7 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.schema import CreateIndex, CreateTable
 from zstandard import ZstdCompressor
 
-import databases_once
+import database_template
 import postgres_server
 from example_counts import cases
 from forked import ForkedProcess
@@ -48,7 +48,7 @@ HERE = Path(migrations.__file__).parent
 @pytest.fixture(autouse=True)
 def created_by_statements() -> Iterator[None]:
     """No database is a copy of an earlier one."""
-    with databases_once.created_by_statements():
+    with database_template.created_by_statements():
         yield
 
 

@@ -25,10 +25,10 @@ RANGE = ("--from", "2025-02-10", "--to", "2025-02-12")
 PROGRAM = """
 import contextlib, io, json, sys
 sys.path[:0] = sys.argv[1:]
-import arguments_once, statements_once
+import argument_cache, statement_cache
 from pitboss.cli.main import main
-arguments_once.install()
-statements_once.install()
+argument_cache.install()
+statement_cache.install()
 for line in sys.stdin:
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from playing import FAULTS, HOUR, FreeTime, answer, closing, serving
+from source_servers import FAULTS, HOUR, FakeTime, closing, faulty_reply, serving_app
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import iso, parse_instant
@@ -81,7 +81,7 @@ class Venue:
         self.asked += 1
         asked = request.query
         fit = [row for row in rows if int(asked["startTime"]) <= time(row) <= int(asked["endTime"])]
-        return await answer(
+        return await faulty_reply(
             request, fit[: min(200, int(asked["limit"]))], self.faults(self.asked), random.Random(self.asked)
         )
 
@@ -132,8 +132,8 @@ def published() -> dict[str, bytes]:
 
 
 def bring(lake: Lake, venue: Venue, **more: Any) -> list[DownloadResult]:
-    fetcher = FreeTime(NOW).fetcher()
-    with serving(venue.app()) as url:
+    fetcher = FakeTime(NOW).fetcher()
+    with serving_app(venue.app()) as url:
         asked: dict[str, Any] = {"venue": "binance", "symbols": ("BTC",), "intervals": ("1h",), "from_at": START}
         asked |= {"to_at": START + COUNT * HOUR, "base_url": url} | more
         return asyncio.run(closing(fetcher, download(lake, source("binance"), DownloadRequest(**asked), fetcher)))

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 from aiohttp import web
-from playing import FreeTime, closing, serving
+from source_servers import FakeTime, closing, serving_app
 
 from pitboss.core.errors import UserError
 from pitboss.data.fetch import LONGEST_RETRY_AFTER_S, Query, address
@@ -19,10 +19,10 @@ def pauses(retry_after: str | None, failures: int = 1) -> list[float]:
         headers = {"Retry-After": retry_after} if status == 429 and retry_after is not None else {}
         return web.Response(status=status, headers=headers, body=b"{}")
 
-    app, clock = web.Application(), FreeTime(0)
+    app, clock = web.Application(), FakeTime(0)
     app.router.add_get("/", reply)
     fetcher = clock.fetcher()
-    with serving(app) as url:
+    with serving_app(app) as url:
         asyncio.run(closing(fetcher, fetcher.ask(Query(url), lambda reply: reply.json())))
     return clock.paused
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from indexing import Server
-from lake_files import SHARED
-from playing import FreeTime, closing, serving
-from pythian import BTC, Pyth, hermes
+from import_files import SHARED
+from indexer_server import IndexerServer
+from pyth_server import BTC, PythServer, hermes
+from source_servers import FakeTime, closing, serving_app
 
 from pitboss.bootstrap.settings import Settings
 from pitboss.core.errors import TransientError, UserError
@@ -26,18 +26,18 @@ NOW = parse_instant("2026-02-21T14:30:00Z")
 SECOND = NOW // 1000
 
 
-def ask(pyth: Pyth, question: Callable[[Hermes], Any], **more: Any) -> OraclePrice:
-    fetcher = FreeTime(NOW).fetcher(**more)
-    with serving(pyth.app()) as url:
+def ask(pyth: PythServer, question: Callable[[Hermes], Any], **more: Any) -> OraclePrice:
+    fetcher = FakeTime(NOW).fetcher(**more)
+    with serving_app(pyth.app()) as url:
         return asyncio.run(closing(fetcher, question(Hermes(fetcher, url))))
 
 
-def latest(pyth: Pyth, **more: Any) -> OraclePrice:
+def latest(pyth: PythServer, **more: Any) -> OraclePrice:
     return ask(pyth, lambda service: service.latest("BTC"), **more)
 
 
 def test_the_newest_price_is_scaled_by_its_exponent() -> None:
-    pyth = Pyth(said=hermes(second=SECOND))
+    pyth = PythServer(fixed_reply=hermes(second=SECOND))
     result = latest(pyth)
     assert result == OraclePrice(BTC, Decimal("68522.3"), Decimal("25.28354539"), NOW)
     assert result.units == 68_522_300_000_000
@@ -67,7 +67,7 @@ def test_recorded_updates_read_as_their_expected_values() -> None:
 
 
 def test_a_price_at_an_instant_is_the_first_of_the_next_whole_second() -> None:
-    pyth = Pyth(said=hermes(second=SECOND - 50))
+    pyth = PythServer(fixed_reply=hermes(second=SECOND - 50))
     result = ask(pyth, lambda service: service.at("BTC", NOW - 60_000 - 1))
     assert result.published_at == NOW - 50_000
     assert pyth.asked[0]["path"] == f"/v2/updates/price/{SECOND - 60}"
@@ -75,12 +75,15 @@ def test_a_price_at_an_instant_is_the_first_of_the_next_whole_second() -> None:
 
 def test_a_price_from_before_the_instant_is_no_answer() -> None:
     with pytest.raises(TransientError, match="an earlier one received"):
-        ask(Pyth(said=hermes(second=SECOND - 61)), lambda service: service.at("BTC", NOW - 60_000))
+        ask(PythServer(fixed_reply=hermes(second=SECOND - 61)), lambda service: service.at("BTC", NOW - 60_000))
 
 
 def test_a_second_that_the_service_does_not_keep_is_reported_with_its_time() -> None:
-    fetcher = FreeTime(NOW).fetcher()
-    with serving(Server().app()) as url, pytest.raises(UserError, match="no price of BTC at 2026-02-21T14:29:00Z"):
+    fetcher = FakeTime(NOW).fetcher()
+    with (
+        serving_app(IndexerServer().app()) as url,
+        pytest.raises(UserError, match="no price of BTC at 2026-02-21T14:29:00Z"),
+    ):
         asyncio.run(closing(fetcher, Hermes(fetcher, url).at("BTC", NOW - 60_000)))
 
 
@@ -89,32 +92,32 @@ def test_another_address_comes_from_the_setting(tmp_path: Path) -> None:
         async with open_fetcher() as fetcher:
             return await Hermes(fetcher, settings.hermes_url).latest("BTC")
 
-    with serving(Pyth(said=hermes(second=SECOND)).app()) as url:
+    with serving_app(PythServer(fixed_reply=hermes(second=SECOND)).app()) as url:
         result = asyncio.run(priced(Settings(home=tmp_path, hermes_url=url)))
     assert result.price == Decimal("68522.3")
 
 
 def test_busy_failing_and_cut_replies_are_tried_again() -> None:
     faults = {1: "busy", 2: "down", 3: "cut", 4: "garbled"}
-    pyth = Pyth(said=hermes(second=SECOND), faults=faults.get)
+    pyth = PythServer(fixed_reply=hermes(second=SECOND), faults=faults.get)
     assert latest(pyth).published_at == NOW
     assert len(pyth.asked) == 5
 
 
 def test_a_server_that_never_answers_is_given_up() -> None:
     with pytest.raises(TransientError, match="no complete reply"):
-        latest(Pyth(hang=True), timeout_s=0.05, attempts=2)
+        latest(PythServer(hang=True), timeout_s=0.05, attempts=2)
 
 
 @pytest.mark.parametrize("content", [b"<html></html>", b"", b"[", b"NaN"])
 def test_what_is_not_json_is_reported(content: bytes) -> None:
     with pytest.raises(TransientError, match="not valid JSON"):
-        latest(Pyth(content=content))
+        latest(PythServer(content=content))
 
 
 def test_a_reply_without_end_is_not_read() -> None:
     with pytest.raises(UserError, match="sent more than"):
-        latest(Pyth(content=b" " * (2 * 2**20)))
+        latest(PythServer(content=b" " * (2 * 2**20)))
 
 
 def changed(**fields: Any) -> dict[str, Any]:

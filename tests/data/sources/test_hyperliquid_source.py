@@ -10,8 +10,19 @@ from typing import Any
 
 import polars as pl
 import pytest
-from lake_files import SHARED
-from playing import FAULTS, HOUR, MIN15, START, Exchange, FreeTime, candles, closing, funding, serving
+from import_files import SHARED
+from source_servers import (
+    FAULTS,
+    HOUR,
+    MIN15,
+    START,
+    FakeTime,
+    HyperliquidServer,
+    candles,
+    closing,
+    funding,
+    serving_app,
+)
 
 from example_counts import seeds
 from forked import ForkedProcess
@@ -37,8 +48,8 @@ def small_pages() -> Iterator[None]:
         yield
 
 
-def market(bars: int = BARS, most: int = MOST, **more: Any) -> Exchange:
-    return Exchange(
+def market(bars: int = BARS, most: int = MOST, **more: Any) -> HyperliquidServer:
+    return HyperliquidServer(
         candles={("BTC", "15m"): candles("BTC", bars), ("ETH", "15m"): candles("ETH", 300)},
         funding={"BTC": funding("BTC", 560), "ETH": funding("ETH", 40)},
         most=most,
@@ -48,14 +59,14 @@ def market(bars: int = BARS, most: int = MOST, **more: Any) -> Exchange:
 
 def bring(
     lake: Lake,
-    exchange: Exchange,
-    time: FreeTime | None = None,
+    exchange: HyperliquidServer,
+    time: FakeTime | None = None,
     seed: int = 1,
     replace: bool = False,
     **more: Any,
 ) -> list[DownloadResult]:
-    fetcher = (time or FreeTime(END + HOUR)).fetcher(seed)
-    with serving(exchange.app()) as url:
+    fetcher = (time or FakeTime(END + HOUR)).fetcher(seed)
+    with serving_app(exchange.app()) as url:
         asked: dict[str, Any] = {"venue": "hyperliquid", "symbols": ("BTC", "ETH"), "intervals": ("15m",)}
         asked |= {"kinds": ("meta", "bars", "funding"), "from_at": START, "to_at": END, "base_url": url} | more
         work = download(lake, source("hyperliquid"), DownloadRequest(**asked), fetcher, replace=replace)
@@ -138,7 +149,7 @@ def test_a_server_that_gives_fewer_rows_at_once_is_paged_through(
 
 def test_a_bar_that_is_still_open_is_never_stored(lake: Lake) -> None:
     now = START + 10 * MIN15 + 1
-    bring(lake, market(), FreeTime(now), kinds=("bars",), symbols=("BTC",), to_at=now)
+    bring(lake, market(), FakeTime(now), kinds=("bars",), symbols=("BTC",), to_at=now)
     assert lake.extent("hyperliquid", "BTC", "15m") == (START, START + 9 * MIN15)
 
 
@@ -146,15 +157,15 @@ def test_a_clock_of_ours_that_is_ahead_does_not_make_an_open_bar_final(lake: Lak
     # The server dates its replies by the machine's clock; its newest bar is open by that.
     ahead = parse_instant("2100-01-01")
     start = ahead - 10 * MIN15
-    exchange = Exchange(candles={("BTC", "15m"): candles("BTC", 10, start=start)})
+    exchange = HyperliquidServer(candles={("BTC", "15m"): candles("BTC", 10, start=start)})
     results = bring(
-        lake, exchange, FreeTime(ahead + HOUR), kinds=("bars",), symbols=("BTC",), from_at=start, to_at=ahead
+        lake, exchange, FakeTime(ahead + HOUR), kinds=("bars",), symbols=("BTC",), from_at=start, to_at=ahead
     )
     assert results[0].rows == 0
 
 
 def test_asking_stays_inside_the_weights_of_a_minute(lake: Lake) -> None:
-    time = FreeTime(FULL_END + HOUR)
+    time = FakeTime(FULL_END + HOUR)
     spent: list[tuple[float, int]] = []
     exchange = market(FULL_BARS // 2, most=100)
     plain = exchange.rows
@@ -175,22 +186,22 @@ def test_asking_stays_inside_the_weights_of_a_minute(lake: Lake) -> None:
 
 def test_a_hole_of_the_venue_is_reported_and_not_filled(lake: Lake) -> None:
     rows = candles("BTC", 300)
-    exchange = Exchange(candles={("BTC", "15m"): rows[:100] + rows[110:]})
+    exchange = HyperliquidServer(candles={("BTC", "15m"): rows[:100] + rows[110:]})
     result = bring(lake, exchange, kinds=("bars",), symbols=("BTC",), to_at=START + 300 * MIN15)[0]
     assert (result.rows, result.holes) == (290, 1)
     assert "1 hole, the first from 2024-12-21T01:00:00Z to 2024-12-21T03:30:00Z" in result.notes
 
 
 def test_history_that_begins_later_than_asked_is_reported(lake: Lake) -> None:
-    exchange = Exchange(candles={("BTC", "15m"): candles("BTC", 100, start=START + 50 * MIN15)})
+    exchange = HyperliquidServer(candles={("BTC", "15m"): candles("BTC", 100, start=START + 50 * MIN15)})
     result = bring(lake, exchange, kinds=("bars",), symbols=("BTC",), to_at=START + 150 * MIN15)[0]
     assert result.notes == ("the source has it only from 2024-12-20T12:30:00Z on",)
 
 
 def test_open_interest_is_recorded_at_the_moment_it_was_asked_for(lake: Lake) -> None:
     states = [{"openInterest": str(5 + index), "markPx": "1.5", "oraclePx": "1.6"} for index in range(3)]
-    time = FreeTime(END + 123)
-    bring(lake, Exchange(contexts=states), time, kinds=("open_interest",))
+    time = FakeTime(END + 123)
+    bring(lake, HyperliquidServer(contexts=states), time, kinds=("open_interest",))
     held = lake.points("open_interest", "hyperliquid", "ETH")
     assert held is not None
     assert (held.at.tolist(), held.value.tolist()) == ([END + 123], [6.0])
@@ -209,7 +220,7 @@ def test_all_means_every_listed_symbol_that_still_trades(lake: Lake) -> None:
 
 
 def test_rows_of_another_symbol_are_never_stored(lake: Lake) -> None:
-    exchange = Exchange(candles={("BTC", "15m"): candles("ETH", 50)})
+    exchange = HyperliquidServer(candles={("BTC", "15m"): candles("ETH", 50)})
     with pytest.raises(TransientError, match="asked for 15m candles of BTC, got 15m of ETH"):
         bring(lake, exchange, kinds=("bars",), symbols=("BTC",))
     assert contents(lake.root) == {}
@@ -219,12 +230,12 @@ def test_a_bar_that_cannot_be_is_never_stored(lake: Lake) -> None:
     rows = candles("BTC", 50)
     rows[20]["h"] = "1"
     with pytest.raises(TransientError, match="is below low"):
-        bring(lake, Exchange(candles={("BTC", "15m"): rows}), kinds=("bars",), symbols=("BTC",))
+        bring(lake, HyperliquidServer(candles={("BTC", "15m"): rows}), kinds=("bars",), symbols=("BTC",))
     assert contents(lake.root) == {}
 
 
 def test_stored_bars_stay_as_they_are_unless_they_are_to_be_replaced(lake: Lake) -> None:
-    exchange = Exchange(candles={("BTC", "15m"): candles("BTC", 50)})
+    exchange = HyperliquidServer(candles={("BTC", "15m"): candles("BTC", 50)})
     span = {"kinds": ("bars",), "symbols": ("BTC",), "to_at": START + 50 * MIN15}
     bring(lake, exchange, kinds=("bars",), symbols=("BTC",), to_at=START + 10 * MIN15)
     mine = lake.stored_rows("bars", "hyperliquid", "BTC", "15m")
@@ -272,14 +283,14 @@ def test_a_download_killed_again_and_again_ends_like_one_that_was_not(
 ) -> None:
     for held in (3, 4):  # a page in, and further pages in
         exchange = market(hold=held)
-        with serving(exchange.app()) as url:
+        with serving_app(exchange.app()) as url:
             process = pitboss(tmp_path, url)
             assert exchange.reached.wait(60)
             process.send_signal(signal.SIGKILL)
             process.communicate()
     assert contents(tmp_path / "lake").keys() != undisturbed.keys()
     exchange = market()
-    with serving(exchange.app()) as url:
+    with serving_app(exchange.app()) as url:
         process = pitboss(tmp_path, url)
         out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
@@ -293,7 +304,7 @@ def test_a_kill_at_any_moment_leaves_a_lake_that_ends_the_same(
     tmp_path: Path, undisturbed: dict[str, bytes], seed: int
 ) -> None:
     wait = 0.7 + random.Random(seed).random() * 1.2
-    with serving(market().app()) as url:
+    with serving_app(market().app()) as url:
         process = pitboss(tmp_path, url)
         try:
             process.wait(wait)
@@ -311,8 +322,8 @@ def test_a_setting_names_another_address_and_an_option_wins_over_it(tmp_path: Pa
     from pitboss.bootstrap.settings import Settings
     from pitboss.data.download import DownloadProgress
 
-    by_setting, by_option = Exchange(), Exchange()
-    with serving(by_setting.app()) as first, serving(by_option.app()) as second:
+    by_setting, by_option = HyperliquidServer(), HyperliquidServer()
+    with serving_app(by_setting.app()) as first, serving_app(by_option.app()) as second:
         settings = Settings(home=tmp_path, hyperliquid_url=first)
         for base_url in ("", second):
             request = DownloadRequest("", kinds=("meta",), base_url=base_url)
@@ -341,7 +352,7 @@ def test_an_option_that_a_source_does_not_take_is_refused(tmp_path: Path, name: 
 
 def test_ctrl_c_keeps_what_came_and_says_how_to_go_on(tmp_path: Path) -> None:
     exchange = market(FULL_BARS, FULL_MOST, hold=3)
-    with serving(exchange.app()) as url:
+    with serving_app(exchange.app()) as url:
         process = pitboss(tmp_path, url, FULL_END)
         assert exchange.reached.wait(60)
         process.send_signal(signal.SIGINT)
@@ -363,7 +374,7 @@ def test_recorded_replies_of_the_venue_are_stored(lake: Lake) -> None:
     sessions = {one["request"]["type"]: one for one in recorded("sdk_info_shared.json")}
     rates, bars, meta = sessions["fundingHistory"], sessions["candleSnapshot"], sessions["meta"]["response"]
     asked, coin = bars["request"]["req"], rates["request"]["coin"]
-    exchange = Exchange(
+    exchange = HyperliquidServer(
         candles={(asked["coin"], asked["interval"]): bars["response"]}, funding={coin: rates["response"]}, meta=meta
     )
     of_bars = {"symbols": (asked["coin"],), "intervals": (asked["interval"],), "to_at": asked["endTime"]}
@@ -403,14 +414,14 @@ def test_real_candles_replayed_with_faults_equal_their_import(lake: Lake, tmp_pa
             pl.col("date").dt.epoch("ms"), "open", "high", "low", "close", "volume"
         ).iter_rows()
     ]
-    exchange = Exchange(
+    exchange = HyperliquidServer(
         candles={("BTC", "15m"): rows},
         faults=lambda number: FAULTS[number % len(FAULTS)] if number % 3 == 0 else None,
     )
     results = bring(
         lake,
         exchange,
-        FreeTime(rows[-1]["t"] + HOUR),
+        FakeTime(rows[-1]["t"] + HOUR),
         kinds=("bars",),
         symbols=("BTC",),
         from_at=rows[0]["t"],

@@ -7,7 +7,7 @@ import pytest
 from aiohttp import web
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from playing import FreeTime, closing, serving
+from source_servers import FakeTime, closing, serving_app
 
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import DAY_MS, parse_instant
@@ -47,8 +47,8 @@ class Site:
 def bring(
     lake: Lake, site: Site, name: str = "rss", at: int = NOW, path: str = "/feed", **more: Any
 ) -> list[DownloadResult]:
-    fetcher = FreeTime(at).fetcher()
-    with serving(site.app()) as url:
+    fetcher = FakeTime(at).fetcher()
+    with serving_app(site.app()) as url:
         where = {"base_url": url} if name == "cryptopanic" else {"urls": (url + path,)}
         request = DownloadRequest("calm", **(where | more))
         return asyncio.run(closing(fetcher, download(lake, source(name), request, fetcher)))
@@ -78,7 +78,7 @@ def test_an_item_met_again_stays_as_it_was_first_met(lake: Lake) -> None:
 
 def test_an_item_whose_headline_was_changed_is_known_by_its_id(lake: Lake) -> None:
     site = Site(feed(("Fed holds", "id-1", EARLY)))
-    fetcher = FreeTime(NOW).fetcher()
+    fetcher = FakeTime(NOW).fetcher()
 
     async def twice(url: str) -> None:
         request = DownloadRequest("calm", urls=(f"{url}/feed",))
@@ -86,7 +86,7 @@ def test_an_item_whose_headline_was_changed_is_known_by_its_id(lake: Lake) -> No
         site.content = feed(("Fed holds, dollar falls", "id-1", EARLY))
         await download(lake, source("rss"), request, fetcher)
 
-    with serving(site.app()) as url:
+    with serving_app(site.app()) as url:
         asyncio.run(closing(fetcher, twice(url)))
     assert [item.text for item in lake.news("calm")] == ["Fed holds"]
 
@@ -128,8 +128,8 @@ def test_a_hostile_feed_is_refused_in_plain_words(lake: Lake, content: bytes, te
 
 
 def test_of_several_feeds_one_that_fails_is_reported_and_the_others_come(lake: Lake) -> None:
-    fetcher = FreeTime(NOW).fetcher()
-    with serving(Site(BOMB).app()) as bad, serving(Site(feed(("Fed holds", "1", EARLY))).app()) as good:
+    fetcher = FakeTime(NOW).fetcher()
+    with serving_app(Site(BOMB).app()) as bad, serving_app(Site(feed(("Fed holds", "1", EARLY))).app()) as good:
         request = DownloadRequest("calm", urls=(f"{bad}/feed", f"{good}/feed"))
         results = asyncio.run(closing(fetcher, download(lake, source("rss"), request, fetcher)))
     assert "declares entities" in results[0].notes[0]

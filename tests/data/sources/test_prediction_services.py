@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-import indexing
+import indexer_server
 import pytest
-from lake_files import SHARED
-from playing import FreeTime, closing, serving
+from import_files import SHARED
+from source_servers import FakeTime, closing, serving_app
 
 from pitboss.core.instant import DAY_MS, HOUR_MS, MINUTE_MS, parse_instant
 from pitboss.data.hermes import FEEDS, Hermes
@@ -27,8 +27,8 @@ RECORDED = SHARED / "predict" / "svi_reference_v2.json"
 
 
 def ask(services: PredictionServices, question: Callable[[Any, str], Awaitable[Any]]) -> Any:
-    fetcher = FreeTime(services.now()).fetcher()
-    with serving(services.app()) as url:
+    fetcher = FakeTime(services.now()).fetcher()
+    with serving_app(services.app()) as url:
         return asyncio.run(closing(fetcher, question(fetcher, url)))
 
 
@@ -51,16 +51,16 @@ def test_every_reply_has_the_fields_that_the_indexer_documents() -> None:
     row = next(row for row in services.oracles() if row["status"] == "active")
     name = row["oracle_id"]
     documented = {
-        f"/predicts/{PREDICT}/oracles": [indexing.listed(1)],
-        "/oracles": [indexing.listed(1)],
-        f"/oracles/{name}/prices": [indexing.pushed(1)],
-        f"/oracles/{name}/prices/latest": indexing.pushed(1),
-        f"/oracles/{name}/svi": [indexing.shaped(1)],
-        f"/oracles/{name}/svi/latest": indexing.shaped(1),
-        f"/trades/{name}": [indexing.minted(1)],
-        f"/predicts/{PREDICT}/state": indexing.state(),
-        f"/predicts/{PREDICT}/vault/summary": indexing.vault(),
-        "/status": indexing.status(),
+        f"/predicts/{PREDICT}/oracles": [indexer_server.oracle_row(1)],
+        "/oracles": [indexer_server.oracle_row(1)],
+        f"/oracles/{name}/prices": [indexer_server.price_row(1)],
+        f"/oracles/{name}/prices/latest": indexer_server.price_row(1),
+        f"/oracles/{name}/svi": [indexer_server.surface_row(1)],
+        f"/oracles/{name}/svi/latest": indexer_server.surface_row(1),
+        f"/trades/{name}": [indexer_server.mint_row(1)],
+        f"/predicts/{PREDICT}/state": indexer_server.protocol_state(),
+        f"/predicts/{PREDICT}/vault/summary": indexer_server.vault_summary(),
+        "/status": indexer_server.indexer_status(),
     }
     for path, expected in documented.items():
         reply = services.reply(path, {})
@@ -132,7 +132,7 @@ def test_a_dead_twin_is_listed_and_an_expired_market_settles() -> None:
 
 def test_the_price_feed_is_read_and_positions_of_a_manager_too() -> None:
     manager = f"0x{'ab' * 32}"
-    services = PredictionServices(lambda: NOW, positions={manager: [indexing.held()]})
+    services = PredictionServices(lambda: NOW, positions={manager: [indexer_server.position_row()]})
     price = ask(services, lambda fetcher, url: Hermes(fetcher, url).latest("BTC"))
     assert float(price.price) == services.price(NOW // 1_000 - 1)
     (position,) = ask(services, lambda fetcher, url: Indexer(fetcher, url, PREDICT).positions(manager))
@@ -144,7 +144,7 @@ def test_the_list_of_markets_is_read_once_a_minute_and_the_settings_every_ten_se
     services = PredictionServices(now=lambda: now[0], tiers=("1w",))
 
     async def look() -> None:
-        fetcher = FreeTime(NOW).fetcher()
+        fetcher = FakeTime(NOW).fetcher()
         watch = MarketWatch(Indexer(fetcher, url, PREDICT), "BTC", ("1w",), services.now)
         await watch.start()
         for _ in range(11):
@@ -152,7 +152,7 @@ def test_the_list_of_markets_is_read_once_a_minute_and_the_settings_every_ten_se
             await watch.look()
         await fetcher.close()
 
-    with serving(services.app()) as url:
+    with serving_app(services.app()) as url:
         asyncio.run(look())
     assert len([path for path in services.requests if path.endswith(f"{PREDICT}/oracles")]) == 2
     assert len([path for path in services.requests if path.endswith("/vault/summary")]) == 12

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from playing import FAULTS, FreeTime, closing, serving
-from pythian import MINUTE_S, Pyth, columns, minutes
+from pyth_server import MINUTE_S, PythServer, columns, minutes
+from source_servers import FAULTS, FakeTime, closing, serving_app
 
 from pitboss.bootstrap.download import run_download as bring_by_settings
 from pitboss.bootstrap.settings import Settings
@@ -36,15 +36,15 @@ def small_pages() -> Iterator[None]:
         yield
 
 
-def market(**more: Any) -> Pyth:
-    return Pyth(rows=minutes(BARS, START // 1000), **more)
+def market(**more: Any) -> PythServer:
+    return PythServer(rows=minutes(BARS, START // 1000), **more)
 
 
 def bring(
-    lake: Lake, pyth: Pyth, time: FreeTime | None = None, timeout_s: float = 30.0, **more: Any
+    lake: Lake, pyth: PythServer, time: FakeTime | None = None, timeout_s: float = 30.0, **more: Any
 ) -> list[DownloadResult]:
-    fetcher = (time or FreeTime(END + 10 * MINUTE)).fetcher(timeout_s=timeout_s)
-    with serving(pyth.app()) as url:
+    fetcher = (time or FakeTime(END + 10 * MINUTE)).fetcher(timeout_s=timeout_s)
+    with serving_app(pyth.app()) as url:
         asked: dict[str, Any] = {"venue": "pyth", "symbols": ("BTC",), "intervals": ("1m",)}
         asked |= {"from_at": START, "to_at": END, "base_url": url} | more
         return asyncio.run(closing(fetcher, download(lake, source("pyth"), DownloadRequest(**asked), fetcher)))
@@ -102,7 +102,7 @@ def test_a_server_that_gives_fewer_bars_at_once_is_paged_through(lake: Lake, und
 
 
 def test_no_ten_seconds_hold_more_than_thirty_requests(lake: Lake) -> None:
-    time = FreeTime(END + 10 * MINUTE)
+    time = FakeTime(END + 10 * MINUTE)
     at: list[float] = []
     pyth = market(most=20)
     reply = pyth.reply
@@ -120,33 +120,33 @@ def test_no_ten_seconds_hold_more_than_thirty_requests(lake: Lake) -> None:
 
 def test_a_bar_that_is_not_over_or_still_to_come_is_never_stored(lake: Lake) -> None:
     now = START + 10 * MINUTE + 1
-    bring(lake, market(), FreeTime(now), to_at=now)
+    bring(lake, market(), FakeTime(now), to_at=now)
     assert lake.extent("pyth", "BTC", "1m") == (START, START + 9 * MINUTE)
 
 
 def test_bars_from_the_future_or_from_elsewhere_are_not_stored_whoever_sends_them(lake: Lake) -> None:
     now = START + 10 * MINUTE
     sent = columns([*minutes(5, START // 1000 - 600), *minutes(100, START // 1000)])
-    bring(lake, Pyth(said=sent), FreeTime(now), to_at=now)
+    bring(lake, PythServer(fixed_reply=sent), FakeTime(now), to_at=now)
     assert lake.extent("pyth", "BTC", "1m") == (START, START + 9 * MINUTE)
 
 
 def test_a_clock_of_ours_that_is_ahead_does_not_make_an_open_bar_final(lake: Lake) -> None:
     # The server dates its replies by the machine's clock; by that these bars are all still to come.
     start = parse_instant("2099-01-01")
-    pyth = Pyth(rows=minutes(10, start // 1000))
-    results = bring(lake, pyth, FreeTime(start + 60 * MINUTE), from_at=start, to_at=start + 10 * MINUTE)
+    pyth = PythServer(rows=minutes(10, start // 1000))
+    results = bring(lake, pyth, FakeTime(start + 60 * MINUTE), from_at=start, to_at=start + 10 * MINUTE)
     assert results[0].rows == 0
 
 
 def test_a_range_that_the_service_does_not_have_is_reported_and_is_no_error(lake: Lake) -> None:
-    results = bring(lake, Pyth())
+    results = bring(lake, PythServer())
     assert results[0].rows == 0
     assert results[0].notes == ("the source has nothing in this range",)
 
 
 def test_what_the_service_calls_an_error_is_reported_at_once_without_its_control_signs(lake: Lake) -> None:
-    pyth = Pyth(said={"s": "error", "errmsg": "no such\n\x1b[31m symbol " + "x" * 500})
+    pyth = PythServer(fixed_reply={"s": "error", "errmsg": "no such\n\x1b[31m symbol " + "x" * 500})
     with pytest.raises(UserError) as caught:
         bring(lake, pyth)
     assert len(pyth.asked) == 1
@@ -185,7 +185,7 @@ ROW = (START // 1000, 100.0, 101.0, 99.0, 100.5)
 )
 def test_a_reply_that_cannot_be_is_one_clear_line(lake: Lake, reply: Any, message: str) -> None:
     with pytest.raises(TransientError, match=r"tried 8 times") as caught:
-        bring(lake, Pyth(said=reply))
+        bring(lake, PythServer(fixed_reply=reply))
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
     assert lake.bars("pyth", "BTC", "1m") is None
@@ -194,29 +194,29 @@ def test_a_reply_that_cannot_be_is_one_clear_line(lake: Lake, reply: Any, messag
 @pytest.mark.parametrize("content", [b"<html>busy</html>", b"", b'{"s":"ok","t":[NaN]}', b'{"s":"ok"', b"\xff\xfe"])
 def test_what_is_not_json_is_tried_again_and_reported(lake: Lake, content: bytes) -> None:
     with pytest.raises(TransientError, match="not valid JSON"):
-        bring(lake, Pyth(content=content))
+        bring(lake, PythServer(content=content))
 
 
 def test_a_reply_without_end_is_not_read(lake: Lake) -> None:
     with pytest.raises(UserError, match="sent more than"):
-        bring(lake, Pyth(content=b" " * (5 * 2**20)))
+        bring(lake, PythServer(content=b" " * (5 * 2**20)))
 
 
 def test_a_server_that_never_answers_is_given_up(lake: Lake) -> None:
     with pytest.raises(TransientError, match=r"no complete reply in 0\.05 s"):
-        bring(lake, Pyth(hang=True), timeout_s=0.05)
+        bring(lake, PythServer(hang=True), timeout_s=0.05)
 
 
 @pytest.mark.parametrize("interval", ["3m", "8h"])
 def test_an_interval_that_the_service_lacks_is_refused_with_those_it_has(lake: Lake, interval: str) -> None:
     with pytest.raises(UserError) as caught:
-        bring(lake, Pyth(), intervals=(interval,))
+        bring(lake, PythServer(), intervals=(interval,))
     assert "1m" in caught.value.hint
 
 
 def test_another_address_comes_from_the_setting(lake: Lake, tmp_path: Path) -> None:
     pyth = market()
-    with serving(pyth.app()) as url:
+    with serving_app(pyth.app()) as url:
         settings = Settings(home=tmp_path, pyth_url=url)
         request = DownloadRequest("", ("BTC",), ("1m",), (), START, START + 100 * MINUTE)
         results = asyncio.run(bring_by_settings(lake, settings, "pyth", request, DownloadProgress()))

@@ -13,10 +13,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from example_counts import seeds
-from figures import save_figures
 from pitboss.core.instant import DAY_MS, HOUR_MS, SECOND_MS
 from pitboss.signer.hyperliquid.actions import noop_action, order_action
 from pitboss.signer.protocol import MEANINGS
+from saved_figures import save_figures
 from signer.hyperliquid.agent_desk import KEY, START, AgentDesk, line, order, payload, verdict
 from signer.hyperliquid.hostile_actions import SignedBook, hostile_request
 

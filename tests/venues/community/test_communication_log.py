@@ -14,8 +14,8 @@ from uuid import UUID
 
 import pytest
 
-from encodings_of_keys import ENCODINGS
 from forked import ForkedProcess
+from key_encodings import ENCODINGS
 from pitboss.bootstrap.redact import REDACTOR, Redactor
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import open_workspace

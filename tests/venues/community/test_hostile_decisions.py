@@ -11,7 +11,6 @@ from action_auditor import ActionAuditor, transaction_text
 from hostile_decisions import ATTACKS, RARE, hostile_reply
 from hostile_scenes import ABI, SCENES, SLUG, VAULT, HostileScene
 
-from figures import save_figures
 from pitboss.agent.terminal import read_calls, read_text
 from pitboss.core.instant import DAY_MS, Instant
 from pitboss.core.intent import Decision
@@ -29,6 +28,7 @@ from pitboss.venues.community.ports import CommunityPorts
 from pitboss.venues.community.rule_book import CommunityOrder, CommunityRuleBook, approval_key
 from pitboss.venues.community.rules import RULES
 from pitboss.venues.community.skill import CommunitySkill
+from saved_figures import save_figures
 
 STEPS_MS = (60_000, 60_000, 60_000, 3_600_000, 3_600_000, 7_200_000, 20_000_000, -3_600_000)
 

@@ -15,7 +15,6 @@ from github_server import FakeGithub, github
 from sns.forum_server import Served, serving
 from sqlalchemy import update
 
-from canary import leaks, leaks_below
 from canary_secrets import CANARIES, all_encodings
 from pitboss.bootstrap.logs import stop_logs
 from pitboss.bootstrap.machine import SystemClock, random_hex
@@ -28,6 +27,7 @@ from pitboss.venues.community.sns.app import open_server
 from pitboss.venues.community.sns.seed import seed_forum
 from pitboss.venues.community.sns.serve_options import SnsOptions
 from pitboss.venues.community.sns.tables import communities
+from secret_search import leaks, leaks_below
 
 SKILL = """
 pitboss: 1

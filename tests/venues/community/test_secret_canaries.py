@@ -12,7 +12,6 @@ import pytest
 from aiohttp import web
 from github_server import github
 
-from canary import leaks, leaks_below
 from canary_secrets import CANARIES, ENCODED, SHAPES, all_encodings, every_text
 from pitboss.bootstrap.machine import SystemClock
 from pitboss.bootstrap.redact import REDACTOR
@@ -23,6 +22,7 @@ from pitboss.venues.community.github_reports import GithubReports
 from pitboss.venues.community.issue_text import SharedPost
 from pitboss.venues.community.log_reader import read_entries
 from pitboss.venues.community.sns.client import SnsClient, SnsRefused, SnsUnavailable
+from secret_search import leaks, leaks_below
 
 COUNTS = pytest.mark.parametrize("count", [SHAPES, pytest.param(len(CANARIES), marks=pytest.mark.proof)])
 """How many of the secrets are written: one of each shape, or all. The process knows all of them."""

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from example_counts import seeds
-from figures import save_figures
 from pitboss.venues.community.chain.stored_transaction import StoredTransaction
+from saved_figures import save_figures
 from venues.community.chain.counter_chain import Account, Killed, account
 
 INTENTS = 5

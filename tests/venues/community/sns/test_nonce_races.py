@@ -14,12 +14,12 @@ import pytest
 from forum_server import Served, filled, serving
 
 import postgres_server
-from figures import save_figures
 from pitboss.bootstrap.machine import SystemClock
 from pitboss.core.errors import UserError
 from pitboss.venues.community.sns.canonical_json import canonical_json
 from pitboss.venues.community.sns.client import SnsClient
 from pitboss.venues.community.sns.signature_v1 import sign_v1
+from saved_figures import save_figures
 
 CLIENTS, PROCESSES, NONCES = 64, 4, 1_000
 

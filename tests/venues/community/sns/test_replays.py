@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 import postgres_server
-from figures import save_figures
 from pitboss.bootstrap.machine import random_hex
 from pitboss.terminal.workspace_options import WorkspaceOptions
 from pitboss.venues.community.scenario import read_scenario
@@ -27,6 +26,7 @@ from pitboss.venues.community.sns.serve_options import SnsOptions
 from pitboss.venues.community.sns.signature_v1 import sign_v1
 from pitboss.venues.community.sns.signature_v2 import SignedParts, key_id, sign_v2, signing_key
 from pitboss.venues.community.sns.sns_server import SnsServer
+from saved_figures import save_figures
 
 REPLAYS = 100_000
 NONCES_AT_ONCE = 50

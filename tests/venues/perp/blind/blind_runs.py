@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from leaks import Scanner, texts
+from blind_leaks import BlindLeakScanner, texts
 from pitboss.core import codec
 from pitboss.core.asof import Market
 from pitboss.core.instant import HOUR_MS, interval_ms, parse_instant
@@ -146,7 +146,7 @@ class BlindRun:
 
     def leaks(self) -> list[str]:
         """What the requests reveal of the market and of the account."""
-        scanner = Scanner(self.script.market, self.script.ports.skill.context.symbols)
+        scanner = BlindLeakScanner(self.script.market, self.script.ports.skill.context.symbols)
         for world in self.worlds:
             for held in portfolio(world, self.script.ports.terms).positions:
                 prices = (held.entry, held.mark, held.liquidation, held.stop, held.take_profit)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leaks import Scanner, texts
+from blind_leaks import BlindLeakScanner, texts
 from pitboss.core import codec
 from pitboss.core.asof import Market
 from pitboss.core.instant import HOUR_MS
@@ -98,7 +98,7 @@ PLANTED: tuple[tuple[str, str], ...] = (
 
 @pytest.mark.parametrize(("what", "leak"), PLANTED, ids=[what for what, _ in PLANTED])
 def test_a_planted_leak_is_found(inquisitive_model: BlindRun, what: str, leak: str) -> None:
-    scanner = Scanner(MARKET, SYMBOLS)
+    scanner = BlindLeakScanner(MARKET, SYMBOLS)
     user = inquisitive_model.requests[40].messages[0].text
     assert scanner.find(user) == []
     middle = user.index("## Portfolio")
@@ -106,7 +106,7 @@ def test_a_planted_leak_is_found(inquisitive_model: BlindRun, what: str, leak: s
 
 
 def test_a_planted_price_is_found_wherever_it_stands(inquisitive_model: BlindRun) -> None:
-    scanner = Scanner(MARKET, SYMBOLS)
+    scanner = BlindLeakScanner(MARKET, SYMBOLS)
     bars = MARKET.bars["BTC", "1h"]
     price = f"{bars.close[100]:.6g}"
     for leak in (

@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from example_counts import seeds
-from figures import save_figures
 from pitboss.testing.hyperliquid.faults import FaultRule, mixed_faults
+from saved_figures import save_figures
 from venues.perp.hyperliquid.faulted_run import Tally, first, run_intents, settle
 from venues.perp.hyperliquid.live_scene import Scene
 

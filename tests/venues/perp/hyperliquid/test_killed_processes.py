@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from figures import save_figures
 from pitboss.venues.perp.hyperliquid.order_sender import STEP_LABELS
+from saved_figures import save_figures
 from venues.perp.hyperliquid.killed_scene import Killed, kill_often
 
 CHAINS, KILLS_OF_EACH = 50, 2

@@ -12,12 +12,12 @@ from random import Random
 
 import pytest
 
-from figures import save_figures
 from forked import ForkedProcess
 from pitboss.core.instant import HOUR_MS
 from pitboss.jobs.watchdog import Watchdog, WatchdogSettings
 from pitboss.store.queue import HEARTBEAT_MS
 from pitboss.testing.hyperliquid.rules import VenueRules
+from saved_figures import save_figures
 from venues.perp.hyperliquid.guarded_scene import GuardedScene, guarded_scene
 from venues.perp.hyperliquid.killed_scene import deployed_skill
 

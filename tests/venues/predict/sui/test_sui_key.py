@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from encodings_of_keys import forms
+from key_encodings import forms
 from pitboss.bootstrap.settings import Settings
 from pitboss.core.errors import TransientError, UserError
 from pitboss.signer.client import SignerClient

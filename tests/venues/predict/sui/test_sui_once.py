@@ -179,7 +179,7 @@ def test_no_pair_of_faults_at_all_mints_twice(start: Start, chain: str, wait_ms:
         counting = FaultInjector()
         story(start(**CHAINS[chain]), FaultInjector(dict([first])), counting, False, True, wait_ms)
         for second in possible_faults(counting.calls):
-            gremlins = FaultInjector(dict([first])), FaultInjector(dict([second]))
-            assert story(start(**CHAINS[chain]), *gremlins, False, True, wait_ms) <= 1, (first, second)
+            injectors = FaultInjector(dict([first])), FaultInjector(dict([second]))
+            assert story(start(**CHAINS[chain]), *injectors, False, True, wait_ms) <= 1, (first, second)
             stories += 1
     assert stories > 1_000

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from data.sources.playing import FreeTime, closing
-from data.sources.playing import serving as served
+from data.sources.source_servers import FakeTime, closing
+from data.sources.source_servers import serving_app as served
 from pitboss.core.instant import MINUTE_MS, SECOND_MS
 from pitboss.core.receipt import Receipt
 from pitboss.testing.prediction_services import PREDICT, PredictionServices
@@ -67,7 +67,7 @@ class Manager:
         """The desk after one look at the account, with the market open, or settled above the strike."""
         if settled:
             self.clock[0] = max(self.clock[0], self.expiry_at + MINUTE_MS)
-        fetcher = FreeTime(self.clock[0]).fetcher()
+        fetcher = FakeTime(self.clock[0]).fetcher()
         indexer = Indexer(fetcher, self.url, PREDICT)
         watch = MarketWatch(indexer, "BTC", ("1h",), lambda: self.clock[0])
 

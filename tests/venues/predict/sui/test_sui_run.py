@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from data.sources.playing import serving as served
+from data.sources.source_servers import serving_app as served
 from forked import ForkedProcess
 from pitboss.testing.prediction_services import PREDICT, PredictionServices
 from pitboss.venues.predict.state import QUOTE

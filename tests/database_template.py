@@ -1,7 +1,6 @@
-"""A new database in a file is a copy of the first one that this process created.
+"""Makes a new SQLite database by copying the first one that this process created, which is faster than its statements.
 
-Hundreds of tests begin with an empty database, and to create its tables takes longer than most of their statements. Tests of
-that creation itself use `created_by_statements`.
+Tests of the creation itself use `created_by_statements`.
 """
 
 import tempfile
@@ -31,7 +30,7 @@ def _empty(processes: sqlite.Processes, version: tuple[int, int, int]) -> bytes:
 def _open_copy(
     path: Path, processes: sqlite.Processes, version: tuple[int, int, int], check: Any = check_ours, turns: bool = False
 ) -> database.Database:
-    with suppress(OSError):  # whoever opens it says what is wrong
+    with suppress(OSError):  # opening it raises the error
         if check is check_ours and path.parent.is_dir() and not path.exists():
             path.write_bytes(_empty(processes, version))
     return _open_file(path, processes, version, check, turns)
@@ -39,7 +38,7 @@ def _open_copy(
 
 @contextmanager
 def created_by_statements() -> Iterator[None]:
-    """New databases are created as users' are, for a while."""
+    """Create new databases by statements, as in production, within the block."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(database, "_open_file", _open_file)
         yield

@@ -1,7 +1,6 @@
-"""A Parquet file with bytes that this process has read before is not decoded again.
+"""Caches decoded Parquet files by the digest of their bytes.
 
-Most tests work on a copy of the same small market, and every command of a test loads it anew. To decode its files takes
-longer than many commands do, and much longer than to compute the digest of their bytes.
+Most tests work on a copy of the same small market, which every command loads. Decoding takes much longer than the digest.
 """
 
 import hashlib
@@ -11,7 +10,7 @@ from typing import Any
 import polars as pl
 
 LARGEST = 1 << 20
-"""Larger files are decoded each time: few tests read them, and their frames would need much memory."""
+"""Larger files are not cached: few tests read them, and their frames need much memory."""
 MOST_FRAMES = 256
 _frames: dict[tuple[bytes, tuple[str, ...] | None], pl.DataFrame] = {}
 _read = pl.read_parquet

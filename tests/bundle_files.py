@@ -1,4 +1,4 @@
-"""Opening, changing and forging bundles."""
+"""Reads, writes, imports and forges bundle files."""
 
 import hashlib
 import json
@@ -18,26 +18,26 @@ KEY = "a" * 64
 Contents = dict[str, bytes]
 
 
-def take_in(workspace: Workspace, path: Path, with_answers: bool = True) -> ImportedBundle:
+def import_file(workspace: Workspace, path: Path, with_answers: bool = True) -> ImportedBundle:
     with open_checked(path) as bundle:
         return import_bundle(workspace, bundle, with_answers)
 
 
-def contents(path: Path) -> Contents:
+def read_members(path: Path) -> Contents:
     with zipfile.ZipFile(path) as bundle:
         return {name: bundle.read(name) for name in bundle.namelist()}
 
 
-def packed(members: Contents, path: Path) -> Path:
+def write_members(members: Contents, path: Path) -> Path:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as bundle:
         for name, data in members.items():
             bundle.writestr(name, data)
     return path
 
 
-def forged(whole: Path, path: Path, change: Callable[[Contents, dict[str, Any]], None]) -> Path:
-    """A bundle with something changed and every digest made to fit again, as a forger would."""
-    members = contents(whole)
+def forge_bundle(whole: Path, path: Path, change: Callable[[Contents, dict[str, Any]], None]) -> Path:
+    """A bundle with a change and recomputed digests, as a forger would write it."""
+    members = read_members(whole)
     manifest = json.loads(members[MANIFEST])
     change(members, manifest)
     for name in MEMBERS:
@@ -45,4 +45,4 @@ def forged(whole: Path, path: Path, change: Callable[[Contents, dict[str, Any]],
         manifest["contents"][name] = {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
     manifest["seal"] = seal_of(manifest)
     members[MANIFEST] = codec.dumps(manifest)
-    return packed(members, path)
+    return write_members(members, path)

@@ -1,4 +1,4 @@
-"""The generated market is the same whenever it is asked for: a process makes each one once, and writes it as often as it is told to."""
+"""Caches the generated market, which is deterministic, so that a process generates it once."""
 
 from functools import cache
 

@@ -1,7 +1,7 @@
-"""Looking at a page: in a theme and a size it must fit the window, and a picture of it is kept if one is asked for.
+"""Checks that pages fit the window in a theme and a size, and saves screenshots of them on request.
 
-In `make test` hundreds of pages are looked at, so that is done with few messages to the browser: what Playwright adds to a page for
-its selectors takes as long as many pages themselves.
+`make test` checks hundreds of pages, so the checks send few messages to the browser and do not use Playwright's selectors, which
+are slow.
 """
 
 import base64
@@ -15,10 +15,10 @@ from browser.conftest import NARROW, WIDE, overflow
 
 THEMES, SIZES = ("light", "dark"), {"wide": WIDE, "narrow": NARROW}
 LOW = tuple({**size, "height": 300} for size in (NARROW, WIDE))
-"""Windows of the same widths in which less is drawn: most of the processor time of these tests goes into drawing."""
+"""Lower windows of the same widths: most of the processor time of these tests goes into drawing."""
 PATIENCE_MS = 30_000
 LOADS = 4
-"""How often a page may load itself again while it settles."""
+"""How often a page may reload itself while it is composed."""
 SETTLED = """async (patience) => {
   const rows = () => document.querySelector('.log .shown')?.textContent ?? 'none';
   const isFetched = () => document.readyState === 'complete' && rows()
@@ -34,7 +34,7 @@ SETTLED = """async (patience) => {
 }"""
 
 
-def settled(page: Any) -> None:
+def wait_until_settled(page: Any) -> None:
     """Wait for what the scripts of a page fetch when it opens, and unfold its options."""
     for is_last in (*[False] * LOADS, True):
         try:
@@ -46,8 +46,8 @@ def settled(page: Any) -> None:
             return
 
 
-def looked_at(page: Any, name: str, folder: Path, theme: str, size: str) -> None:
-    """Look at an open page in a theme and a size. The picture is of the whole page."""
+def save_screenshot(page: Any, name: str, folder: Path, theme: str, size: str) -> None:
+    """Check an open page in a theme and a size, and save a screenshot of the whole page."""
     page.set_viewport_size(SIZES[size])
     page.emulate_media(color_scheme=theme)
     assert overflow(page) == 0, (name, theme, size)
@@ -56,10 +56,10 @@ def looked_at(page: Any, name: str, folder: Path, theme: str, size: str) -> None
     page.screenshot(path=folder / f"{name}-{theme}-{size}.png", full_page=True)
 
 
-class QuickLook:
-    """Looks at pages of one tab as on a phone by night, and whether they fit a wide window.
+class PageChecker:
+    """Checks pages of one tab in the dark theme, narrow and wide.
 
-    With a folder it keeps a picture there of what is in sight; the page must then be drawn.
+    With a folder it saves a screenshot of the visible part there; the page must then be drawn.
     """
 
     def __init__(self, page: Any, folder: Path | None) -> None:
@@ -69,22 +69,22 @@ class QuickLook:
         page.emulate_media(color_scheme="dark")
 
     def open(self, address: str) -> None:
-        """Open a page, in the window in which the last one was looked at in the end."""
+        """Open a page in the current window size."""
         self._page.goto(address)
-        settled(self._page)
+        wait_until_settled(self._page)
 
-    def look(self, name: str) -> None:
-        """Look at the page that is open."""
-        settled(self._page)
-        fits(self._page, (NARROW, LOW[1]), name)
+    def check(self, name: str) -> None:
+        """Check the open page."""
+        wait_until_settled(self._page)
+        assert_fits(self._page, (NARROW, LOW[1]), name)
         if self._folder is not None:
             self._page.set_viewport_size(NARROW)
             picture = self._session.send("Page.captureScreenshot", {"format": "jpeg", "quality": 70})
             (self._folder / f"{name}-dark-narrow.jpeg").write_bytes(base64.b64decode(picture["data"]))
 
 
-def fits(page: Any, sizes: Sequence[dict[str, int]], name: object) -> None:
-    """Whether the page fits windows of these sizes. It begins with the present one: each change takes a layout."""
+def assert_fits(page: Any, sizes: Sequence[dict[str, int]], name: object) -> None:
+    """Assert that the page fits windows of these sizes; the current size first, because each change costs a layout."""
     for size in sorted(sizes, key=lambda size: size != page.viewport_size):
         if size != page.viewport_size:
             page.set_viewport_size(size)

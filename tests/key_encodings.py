@@ -1,4 +1,4 @@
-"""The encodings of a key that `docs/secrets.md` promises to recognise, written apart from the code that recognises them."""
+"""The encodings of a key that `docs/secrets.md` lists, implemented independently of the redactor."""
 
 import base64
 import html

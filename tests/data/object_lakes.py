@@ -1,4 +1,4 @@
-"""Lakes in object storage for tests: a small market to push, storage that counts and fails, an S3 server of our own."""
+"""Lakes in object storage: a small market to push, storage that records calls and fails, a local S3 server."""
 
 import os
 import shutil
@@ -52,17 +52,17 @@ def funding(lake: Lake) -> pl.DataFrame:
 
 
 def copy_of(lake: Lake, root: Path) -> Lake:
-    """The same lake elsewhere, to be changed."""
+    """A copy of a lake."""
     shutil.copytree(lake.root, root)
     return Lake(root)
 
 
 class Killed(BaseException):
-    """The process is gone."""
+    """The process was killed."""
 
 
-class Watched:
-    """Storage that remembers what was asked of it, and whose process dies before its `dies`-th write."""
+class RecordingStorage:
+    """Storage that records its calls, and whose process is killed at write number `dies`."""
 
     def __init__(self, inner: ObjectStorage, dies: int | None = None) -> None:
         self._inner = inner
@@ -88,40 +88,40 @@ class Watched:
         return self._inner.sizes(folder)
 
 
-class There:
-    """A place of object storage, with what is done to it."""
+class ObjectLake:
+    """A lake at an address of object storage."""
 
     def __init__(self, address: str, variables: dict[str, str] | None = None) -> None:
         self.address = address
         self._variables = variables or {}
 
-    def watched(self, dies: int | None = None, writing: bool = True) -> Watched:
-        return Watched(open_objects(read_address(self.address), self._variables, writing), dies)
+    def storage(self, dies: int | None = None, writing: bool = True) -> RecordingStorage:
+        return RecordingStorage(open_objects(read_address(self.address), self._variables, writing), dies)
 
     def push(
         self, lake: Lake, objects: ObjectStorage | None = None, again: bool = False, replace: bool = False
     ) -> PushResult:
-        store = objects or self.watched()
+        store = objects or self.storage()
         return push(lake.root, ObjectSource(self.address, lambda: store), again, replace)
 
-    def lake(self, folder: Path, pin: str = "", objects: ObjectStorage | None = None) -> RemoteLake:
-        store = objects or self.watched(writing=False)
+    def remote_lake(self, folder: Path, pin: str = "", objects: ObjectStorage | None = None) -> RemoteLake:
+        store = objects or self.storage(writing=False)
         return RemoteLake(ObjectSource(self.address, lambda: store), LakeCache(folder), pin)
 
 
-def folder_there(folder: Path) -> There:
-    """Object storage in a folder of this machine."""
-    return There(f"file://{folder}")
+def folder_storage(folder: Path) -> ObjectLake:
+    """Object storage in a local folder."""
+    return ObjectLake(f"file://{folder}")
 
 
 class _Files(SimpleHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @contextmanager
 def web_server(folder: Path) -> Iterator[str]:
-    """An ordinary server of files."""
+    """A plain HTTP file server."""
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Files, directory=str(folder))) as server:
         thread = Thread(target=server.serve_forever)
         thread.start()
@@ -134,7 +134,7 @@ def web_server(folder: Path) -> Iterator[str]:
 
 @contextmanager
 def s3_server() -> Iterator[str]:
-    """The address of a server that speaks S3: the one that was given, or moto's in a process of its own."""
+    """The address of an S3 server: the one that the variable names, or moto's in a process of its own."""
     given = os.environ.get(S3_URL)
     if given:
         yield given
@@ -142,7 +142,7 @@ def s3_server() -> Iterator[str]:
     if not all(find_spec(name) for name in ("moto", "flask")):
         pytest.skip(f"no S3 server: pip install 'moto[server]', or name one with {S3_URL}")
     process = subprocess.Popen(
-        [sys.executable, str(Path(__file__).with_name("s3_story.py"))],
+        [sys.executable, str(Path(__file__).with_name("moto_server.py"))],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

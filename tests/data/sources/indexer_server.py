@@ -1,4 +1,4 @@
-"""The predict protocol's indexer on loopback, over rows in memory, in the shapes that it documents."""
+"""A server on loopback with the documented API of the predict protocol's indexer, over rows in memory."""
 
 import asyncio
 import random
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aiohttp import web
-from playing import answer
+from source_servers import faulty_reply
 
 from pitboss.core.instant import parse_instant
 
@@ -24,7 +24,7 @@ def oracle_id(number: int) -> str:
 
 
 def envelope(number: int, at: int = NOW) -> dict[str, Any]:
-    """What every event row carries."""
+    """The fields of every event row."""
     return {
         "event_digest": f"digest{number}",
         "digest": f"tx{number}",
@@ -37,8 +37,8 @@ def envelope(number: int, at: int = NOW) -> dict[str, Any]:
     }
 
 
-def listed(number: int, expiry: int = NOW + HOUR, status: str = "active", **more: Any) -> dict[str, Any]:
-    """An oracle in the list."""
+def oracle_row(number: int, expiry: int = NOW + HOUR, status: str = "active", **more: Any) -> dict[str, Any]:
+    """A row of the list of oracles."""
     return {
         "predict_id": PREDICT,
         "oracle_id": oracle_id(number),
@@ -56,21 +56,21 @@ def listed(number: int, expiry: int = NOW + HOUR, status: str = "active", **more
     }
 
 
-def pushed(number: int, oracle: int = 1, at: int = NOW - 1_000, **more: Any) -> dict[str, Any]:
-    """A push of a price."""
+def price_row(number: int, oracle: int = 1, at: int = NOW - 1_000, **more: Any) -> dict[str, Any]:
+    """A price update."""
     row = {"oracle_id": oracle_id(oracle), "spot": 68_000 * USD + number, "forward": 68_010 * USD + number}
     return {**envelope(number, at + 200), **row, "onchain_timestamp": at, **more}
 
 
-def shaped(number: int, oracle: int = 1, at: int = NOW - 5_000, **more: Any) -> dict[str, Any]:
-    """A push of a surface: magnitudes with flags beside them."""
+def surface_row(number: int, oracle: int = 1, at: int = NOW - 5_000, **more: Any) -> dict[str, Any]:
+    """A surface update: magnitudes with separate sign flags."""
     surface = {"a": 171_736, "b": 7_449_196, "rho": 243_059_022, "rho_negative": True}
     surface |= {"m": 1_133_202, "m_negative": False, "sigma": 15_731_214}
     return {**envelope(number, at + 200), "oracle_id": oracle_id(oracle), **surface, "onchain_timestamp": at, **more}
 
 
-def minted(number: int, oracle: int = 1, at: int = NOW - 2_000, **more: Any) -> dict[str, Any]:
-    """A trade."""
+def mint_row(number: int, oracle: int = 1, at: int = NOW - 2_000, **more: Any) -> dict[str, Any]:
+    """A mint."""
     row = {
         "type": "mint",
         "predict_id": PREDICT,
@@ -88,17 +88,17 @@ def minted(number: int, oracle: int = 1, at: int = NOW - 2_000, **more: Any) -> 
     return {**envelope(number, at), **row, **more}
 
 
-def redeemed(number: int, **more: Any) -> dict[str, Any]:
-    """A trade back."""
-    row = minted(number)
+def redeem_row(number: int, **more: Any) -> dict[str, Any]:
+    """A redeem."""
+    row = mint_row(number)
     for name in ("cost", "ask_price", "trader"):
         del row[name]
     back = {"type": "redeem", "payout": 900_000, "bid_price": 450_000_000, "is_settled": False, "is_up": False}
     return {**row, **back, "owner": MANAGER, "executor": MANAGER, **more}
 
 
-def held(number: int = 1, **more: Any) -> dict[str, Any]:
-    """A line of a manager's positions."""
+def position_row(number: int = 1, **more: Any) -> dict[str, Any]:
+    """A row of a manager's positions."""
     return {
         "oracle_id": oracle_id(number),
         "underlying_asset": "BTC",
@@ -121,14 +121,14 @@ def held(number: int = 1, **more: Any) -> dict[str, Any]:
     }
 
 
-def state(**more: Any) -> dict[str, Any]:
-    """The protocol's settings, none of them ever changed."""
+def protocol_state(**more: Any) -> dict[str, Any]:
+    """The protocol's settings, unchanged."""
     fresh = {"pricing": None, "risk": None, "trading_paused": None}
     return {"predict_id": PREDICT, **fresh, "quote_assets": ["0xe9::dusdc::DUSDC"], **more}
 
 
-def vault(**more: Any) -> dict[str, Any]:
-    """The vault's sums."""
+def vault_summary(**more: Any) -> dict[str, Any]:
+    """The totals of the vault."""
     return {
         "predict_id": PREDICT,
         "quote_assets": [],
@@ -149,8 +149,8 @@ def vault(**more: Any) -> dict[str, Any]:
     }
 
 
-def status(**more: Any) -> dict[str, Any]:
-    """The indexer about itself."""
+def indexer_status(**more: Any) -> dict[str, Any]:
+    """The status of the indexer."""
     return {
         "status": "OK",
         "latest_onchain_checkpoint": 123_456,
@@ -165,7 +165,7 @@ def status(**more: Any) -> dict[str, Any]:
 
 
 @dataclass
-class Server:
+class IndexerServer:
     """The indexer. `replies` are fixed answers by path."""
 
     replies: dict[str, Any] = field(default_factory=dict)
@@ -182,21 +182,21 @@ class Server:
     async def reply(self, request: web.Request) -> web.StreamResponse:
         self.asked.append(request.path_qs)
         if self.hang:
-            await asyncio.sleep(30)  # whoever asked has given up long before
+            await asyncio.sleep(30)  # longer than any client waits
         if self.content is not None:
             return web.Response(body=self.content)
         if request.path not in self.replies:
             return web.Response(status=404, text="not found")
         number = len(self.asked)
-        return await answer(request, self.replies[request.path], self.faults(number), random.Random(number))
+        return await faulty_reply(request, self.replies[request.path], self.faults(number), random.Random(number))
 
 
-def serving_markets(*rows: dict[str, Any], **states: Any) -> Server:
+def server_with_oracles(*rows: dict[str, Any], **states: Any) -> IndexerServer:
     """A server with these oracles; each has a price and a surface unless another state is given by its number."""
     replies: dict[str, Any] = {f"/predicts/{PREDICT}/oracles": list(rows)}
     for row in rows:
         number = int(row["oracle_id"], 16)
-        result = {"oracle": row, "latest_price": pushed(number, number), "latest_svi": shaped(number, number)}
+        result = {"oracle": row, "latest_price": price_row(number, number), "latest_svi": surface_row(number, number)}
         result |= {"ask_bounds": None} | states.get(f"o{number}", {})
         replies[f"/oracles/{row['oracle_id']}/state"] = result
-    return Server(replies)
+    return IndexerServer(replies)

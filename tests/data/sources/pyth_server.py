@@ -1,4 +1,4 @@
-"""Pyth on loopback: candles as Benchmarks gives them to charts, prices as Hermes parses them."""
+"""Pyth's services on loopback: candles of Benchmarks, prices of Hermes."""
 
 import asyncio
 import random
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aiohttp import web
-from playing import answer
+from source_servers import faulty_reply
 
 MINUTE_S = 60
 BTC = "e62df6c8b4a85fe1a67db44dc12de5db330f7ac66b72dc658afedf0f4a415b43"
@@ -40,11 +40,11 @@ def hermes(price: str = "6852230000000", conf: str = "2528354539", expo: int = -
 
 
 @dataclass
-class Pyth:
+class PythServer:
     """Both services. `faults` says what goes wrong with the n-th request; `said` is a reply in place of the true one."""
 
     rows: list[tuple[int, float, float, float, float]] = field(default_factory=list)
-    said: Any = None
+    fixed_reply: Any = None
     content: bytes | None = None
     most: int = 100_000
     hang: bool = False
@@ -60,14 +60,14 @@ class Pyth:
         self.asked.append({"path": request.path, **request.query})
         number = len(self.asked)
         if self.hang:
-            await asyncio.sleep(30)  # whoever asked has given up long before
+            await asyncio.sleep(30)  # longer than any client waits
         if self.content is not None:
             return web.Response(body=self.content, content_type="text/html")
         fault = self.faults(number)
         if fault in ("shuffled", "doubled", "short", "holed", "early"):
             return web.json_response(self.disturbed(request.query, fault, random.Random(number)))
-        value = self.said if self.said is not None else self.candles(request.query)
-        return await answer(request, value, fault, random.Random(number))
+        value = self.fixed_reply if self.fixed_reply is not None else self.candles(request.query)
+        return await faulty_reply(request, value, fault, random.Random(number))
 
     def candles(self, query: Any) -> dict[str, Any]:
         fit = [row for row in self.rows if int(query["from"]) <= row[0] <= int(query["to"])]

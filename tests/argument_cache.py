@@ -1,8 +1,8 @@
-"""The command line's library describes the arguments of a command anew up to six times for each line that it parses.
+"""Caches what the library of the command line computes for each parsed line.
 
-That takes longer than many commands do. In a process that runs thousands of them each description is made once: the
-arguments of a command, of which each line gets a copy, the groups of commands, the names that an argument has and those
-that it does not have, the number of words of a type, the validators of types, and the texts of completion scripts.
+It describes the arguments of a command up to six times per line, which takes longer than many commands. Cached are: the
+arguments of a command, of which each line gets a copy; the groups of commands; the names that match an argument and those
+that do not; the number of words of a type; the validators of types; and the texts of completion scripts.
 """
 
 from collections.abc import Hashable, Iterator

@@ -51,7 +51,7 @@ _TELLING_DIGITS = 4
 """A number with fewer significant digits is a size, a percentage or a count as often as a price."""
 
 
-class Scanner:
+class BlindLeakScanner:
     """The true values of a market, searched for in texts where they must not appear."""
 
     def __init__(self, market: Market, symbols: Iterable[str], prices: Iterable[Decimal | float] = ()) -> None:

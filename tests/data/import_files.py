@@ -1,4 +1,4 @@
-"""Small market files for the data tests, in every format a user may bring."""
+"""Writes small market files to import, in every supported format."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""Servers on loopback that play venues and feeds, with every fault a real one has; and a fetcher whose time is free."""
+"""Fake data sources on loopback with injected faults, and a fetcher in virtual time."""
 
 import asyncio
 import json
@@ -80,7 +80,7 @@ META = {
 
 
 @dataclass
-class Exchange:
+class HyperliquidServer:
     """Hyperliquid's `/info` over rows in memory. `faults` says what goes wrong with the n-th request, if anything."""
 
     candles: dict[tuple[str, str], list[dict[str, Any]]] = field(default_factory=dict)
@@ -104,13 +104,13 @@ class Exchange:
         number = len(self.asked)
         if self.hold == number:
             self.reached.set()
-            await asyncio.sleep(30)  # whoever asked is killed meanwhile
+            await asyncio.sleep(30)  # the client is killed meanwhile
         fault = self.faults(number)
         if fault == "early":  # a page that overlaps far with the one before
             asked = body.get("req", body)
             asked = asked | {"startTime": asked.get("startTime", 0) - 100 * HOUR}
             body = body | ({"req": asked} if "req" in body else asked)
-        return await answer(request, self.rows(body), fault, random.Random(number))
+        return await faulty_reply(request, self.rows(body), fault, random.Random(number))
 
     def rows(self, body: dict[str, Any]) -> Any:
         if body["type"] == "meta":
@@ -126,8 +126,10 @@ class Exchange:
         return [row for row in rows if row["T"] >= asked["startTime"] and row["t"] <= asked["endTime"]][: self.most]
 
 
-async def answer(request: web.Request, value: Any, fault: str | None, chance: random.Random) -> web.StreamResponse:
-    """A reply with something wrong about it."""
+async def faulty_reply(
+    request: web.Request, value: Any, fault: str | None, chance: random.Random
+) -> web.StreamResponse:
+    """A reply with a fault."""
     if fault == "busy":
         return web.Response(status=429, headers={"Retry-After": "3"} if chance.random() < 0.5 else {})
     if fault == "down":
@@ -161,7 +163,7 @@ async def answer(request: web.Request, value: Any, fault: str | None, chance: ra
 
 
 @contextmanager
-def serving(app: web.Application) -> Iterator[str]:
+def serving_app(app: web.Application) -> Iterator[str]:
     """The app on a free port of loopback, in a thread of its own; its address."""
     loop = asyncio.new_event_loop()
     ready: list[str] = []
@@ -198,8 +200,8 @@ def serving(app: web.Application) -> Iterator[str]:
         loop.close()
 
 
-class FreeTime:
-    """A clock that only pauses move."""
+class FakeTime:
+    """A clock that advances only during pauses."""
 
     def __init__(self, at: int) -> None:
         self.at = at

@@ -1,6 +1,6 @@
-"""Looking for secrets in everything a program left behind: files, databases, archives, what it printed.
+"""Searches files, databases, archives and output of a program for secrets.
 
-Written apart from the redactor on purpose: it would find what the redactor forgot.
+It shares no code with the redactor, so that it finds what the redactor misses.
 """
 
 import base64

@@ -1,4 +1,4 @@
-"""The servers of these tests end cleanly, whatever their clients have left unread."""
+"""The fake data sources stop cleanly, also when clients have not read their replies."""
 
 import gc
 import socket
@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from aiohttp import web
 
-from data.sources.playing import serving
+from data.sources.source_servers import serving_app
 
 
 async def _long_reply(request: web.Request) -> web.Response:
@@ -21,7 +21,7 @@ def test_a_server_whose_reply_is_not_read_leaves_no_open_socket() -> None:
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always", ResourceWarning)
         with socket.socket() as client:
-            with serving(app) as url:
+            with serving_app(app) as url:
                 client.connect(("127.0.0.1", urlsplit(url).port or 0))
                 client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
                 assert client.recv(1)
