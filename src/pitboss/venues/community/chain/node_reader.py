@@ -13,6 +13,8 @@ from pitboss.core.noun import noun
 from pitboss.venues.community.chain.json_rpc import JsonRpcClient, RpcRejection
 
 GWEI = 10**9
+BUSY = frozenset({-32002, -32005, 429})
+"""Codes of errors that say nothing about a call: a resource that is not available, a limit of requests (EIP-1474)."""
 _QUANTITY = re.compile(r"0x(?:0|[1-9a-f][0-9a-f]{0,63})")
 _HASH = re.compile(r"0x[0-9a-f]{64}")
 
@@ -81,7 +83,7 @@ class NodeReader:
 
     async def call(self, call: MessageCall) -> str | RpcRejection:
         """The bytes that a call returns, as hexadecimal text, or why the node refuses it."""
-        answer = await self.client.ask("eth_call", [call.params(), "latest"])
+        answer = await self._execution("eth_call", call.params(), "latest")
         if isinstance(answer, RpcRejection):
             return answer
         if not isinstance(answer, str) or not re.fullmatch(r"0x[0-9a-fA-F]*", answer):
@@ -90,7 +92,7 @@ class NodeReader:
 
     async def estimate(self, call: MessageCall) -> int | RpcRejection:
         """The gas that a transaction would use, or why the node refuses it."""
-        answer = await self.client.ask("eth_estimateGas", [call.params()])
+        answer = await self._execution("eth_estimateGas", call.params())
         return answer if isinstance(answer, RpcRejection) else _quantity(answer)
 
     async def broadcast(self, raw: bytes) -> None:
@@ -134,6 +136,13 @@ class NodeReader:
         if _number_of(answer) != number or not isinstance(_object(answer).get("transactions"), list):
             raise TransientError("the node sends another block")
         return tuple(_transaction(one) for one in _object(answer)["transactions"])
+
+    async def _execution(self, method: str, *params: object) -> Any:
+        """What the node answers when it has executed a call; an error object says why the call fails."""
+        answer = await self.client.ask(method, params)
+        if isinstance(answer, RpcRejection) and answer.code in BUSY:
+            raise TransientError(f"the node limits its requests: {answer.message}")
+        return answer
 
     async def _result(self, method: str, *params: object) -> Any:
         answer = await self.client.ask(method, params)
