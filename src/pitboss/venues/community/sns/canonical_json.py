@@ -18,15 +18,15 @@ class JsonRefused(ValueError):
     """The bytes are no JSON that the protocol accepts."""
 
 
-def read_json(body: bytes) -> Any:
-    """The value of a request body; an empty body is an empty object. Raises `JsonRefused`."""
+def read_json(body: bytes, max_depth: int = MAX_DEPTH) -> Any:
+    """The value of a body; an empty body is an empty object. Raises `JsonRefused`."""
     if not body:
         return {}
     try:
         value = json.loads(body.decode("utf-8"), parse_constant=_refuse_constant, parse_float=_finite)
     except (ValueError, RecursionError):
         raise JsonRefused("Invalid JSON body") from None
-    if _is_deeper(value, MAX_DEPTH):
+    if _is_deeper(value, max_depth):
         raise JsonRefused("JSON body is nested too deep")
     return value
 

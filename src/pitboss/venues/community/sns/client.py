@@ -18,12 +18,14 @@ from pitboss.bootstrap.redact import REDACTOR
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.ports import Clock
 from pitboss.venues.community.addresses import split_address
-from pitboss.venues.community.sns.canonical_json import JsonRefused, canonical_json, read_json
+from pitboss.venues.community.sns.canonical_json import MAX_DEPTH, JsonRefused, canonical_json, read_json
 from pitboss.venues.community.sns.signature_v1 import sign_v1
 from pitboss.venues.community.sns.signature_v2 import PROTOCOL, SignedParts, key_id, sign_v2, signing_key
 
 TIMEOUT_S = 30.0
 MAX_REPLY_BYTES = 32 << 20
+MAX_REPLY_DEPTH = 2 * MAX_DEPTH
+"""What others sent in a request of the largest depth is deeper in a reply."""
 _NONCE = re.compile(r"[!-~]{1,256}")
 
 
@@ -204,7 +206,7 @@ async def _limited(response: aiohttp.ClientResponse) -> bytes:
 
 def _value(status: int, content: bytes, retry_after: str) -> dict[str, Any]:
     try:
-        value = read_json(content)
+        value = read_json(content, MAX_REPLY_DEPTH)
     except JsonRefused:
         value = None
     error = REDACTOR.redact(str(value.get("error", ""))) if isinstance(value, dict) else ""
