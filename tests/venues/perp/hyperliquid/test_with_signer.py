@@ -1,6 +1,7 @@
 """The broker and the signing scheme agree: under faults nothing that the broker decides is refused or halts, and the exchange takes every signature."""
 
 import asyncio
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 
 from example_counts import seeds
+from pitboss.signer.hyperliquid import read_action
 from pitboss.signer.hyperliquid.client import HyperliquidSignature, read_signature
 from pitboss.signer.hyperliquid.policy import HyperliquidPolicy
 from pitboss.signer.journal import SigningJournal
@@ -16,6 +18,7 @@ from pitboss.signer.request_handler import RequestHandler
 from pitboss.signer.schemes.hyperliquid_action import HyperliquidScheme
 from pitboss.testing.hyperliquid.faults import mixed_faults
 from pitboss.testing.hyperliquid.rules import VenueRules
+from pitboss.venues.perp.hyperliquid.order_sender import CANCELS_AT_ONCE
 from signer.hyperliquid.agent_desk import line
 from venues.perp.hyperliquid.faulted_run import Tally, run_intents
 from venues.perp.hyperliquid.live_scene import SYMBOLS, Scene, open_request
@@ -92,5 +95,30 @@ def test_a_cap_of_the_signer_is_a_refusal_of_the_broker_and_leaves_no_order(tmp_
         assert "S25_ORDER_RATE" in second.refusal
         assert scene.position("BTC") == Decimal(0)
         assert [refusal.code for refusal in signer.refusals] == ["S25_ORDER_RATE"]
+
+    asyncio.run(go())
+
+
+def test_more_orders_than_one_action_may_cancel_are_all_cancelled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert read_action.MOST_CANCELS >= CANCELS_AT_ONCE
+    monkeypatch.setattr(read_action, "MOST_CANCELS", CANCELS_AT_ONCE)
+
+    async def go() -> None:
+        scene, signer = scene_with_signer(tmp_path, 4)
+        world = await scene.world()
+        fields = {"kind": "limit", "limit": Decimal(40_000), "stop": Decimal(30_000)}
+        for number in range(CANCELS_AT_ONCE + 1):
+            request = replace(open_request("BTC", size="0.0003", key=f"k{number}"), **fields)
+            placed = await scene.broker.submit(world, request, scene.now())
+            assert not placed.refusal, placed.refusal
+            world = placed.world
+            await scene.clock.sleep(20)
+            world = (await scene.broker.resolve(world)).world
+        assert len(scene.exchange.account().open_orders) == CANCELS_AT_ONCE + 1
+        await scene.broker.withdraw()
+        assert len(scene.exchange.account().open_orders) == 0
+        assert signer.refusals == []
 
     asyncio.run(go())

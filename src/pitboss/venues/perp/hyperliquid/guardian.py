@@ -23,16 +23,13 @@ from pitboss.venues.perp.assembly import terms_of
 from pitboss.venues.perp.hyperliquid.account_reader import ReportedOrder
 from pitboss.venues.perp.hyperliquid.live_account import AccountLine
 from pitboss.venues.perp.hyperliquid.order_building import AccountSetup
-from pitboss.venues.perp.hyperliquid.order_sender import EXPIRY_MS, ActionSigner, FencedSender
+from pitboss.venues.perp.hyperliquid.order_sender import CANCELS_AT_ONCE, EXPIRY_MS, ActionSigner, FencedSender
 from pitboss.venues.perp.hyperliquid.order_store import OrderStore
 from pitboss.venues.perp.hyperliquid.protection import Protector, believable_price
 from pitboss.venues.perp.hyperliquid.reconcile import MarkSource
 from pitboss.venues.perp.hyperliquid.universe import read_universe
 from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.skill import PerpSkill
-
-CANCELS_AT_ONCE = 40
-"""How many orders one action cancels."""
 
 
 @noun

@@ -45,6 +45,8 @@ from pitboss.venues.perp.hyperliquid.rate_budget import RequestClass
 
 EXPIRY_MS = 10 * SECOND_MS
 """How long the exchange may take to accept an order, in its own time."""
+CANCELS_AT_ONCE = 40
+"""How many orders one action cancels; the signer refuses an action with more than 200."""
 
 StepLabel = Literal[
     "stored", "leverage_set", "signed", "marked", "bytes_sent", "answered",
@@ -185,7 +187,13 @@ class FencedSender:
 
     async def cancel(self, orders: Sequence[LiveOrder]) -> tuple[LiveOrder, ...]:
         """Cancel orders, and return them with what is known then. An order whose cancel has no usable answer is asked for."""
-        if not orders or not await self._exchange.wait("cancel", len(orders)):
+        after: list[LiveOrder] = []
+        for start in range(0, len(orders), CANCELS_AT_ONCE):
+            after += await self._cancel(orders[start : start + CANCELS_AT_ONCE])
+        return tuple(after)
+
+    async def _cancel(self, orders: Sequence[LiveOrder]) -> tuple[LiveOrder, ...]:
+        if not await self._exchange.wait("cancel", len(orders)):
             return tuple(orders)
         action = cancel_by_cloid_action([(order.terms.asset, order.cloid) for order in orders])
         expires_at = self.clock.estimate() + EXPIRY_MS
