@@ -338,3 +338,11 @@ def test_a_folder_that_cannot_be_read_is_not_passed_over(
     monkeypatch.setattr(os, "scandir", denied)
     with pytest.raises(UserError, match=r"closed cannot be read \(Permission denied\)"):
         import_paths(lake, [tmp_path / "in"])
+
+
+@pytest.mark.parametrize("end", ["\n\n", "\r\n\r\n", "\n\n\n\n"])
+def test_blank_lines_at_the_end_of_a_table_do_not_count(tmp_path: Path, lake: Lake, end: str) -> None:
+    path = write(tmp_path / "5m" / "BTC.csv", bar_rows())
+    path.write_bytes(path.read_text().rstrip("\n").encode() + end.encode())
+    (result,) = import_paths(lake, [path])
+    assert result.rows == 24

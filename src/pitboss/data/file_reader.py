@@ -52,6 +52,7 @@ MOST_COLUMNS = 10_000
 MOST_ZIP_ENTRIES = 100
 SMALLER = "import it in smaller files, or unpack it first"
 _PIECE = 2**20
+_BLANK_LINES = (b"\n\n", b"\n\r\n")
 _KLINES = (
     "open_time", "open", "high", "low", "close", "volume", "close_time", "quote_volume", "count",
     "taker_buy_volume", "taker_buy_quote_volume", "ignore",
@@ -149,6 +150,8 @@ def unpack(read_bytes: Callable[[int], bytes]) -> bytes:
 def _read_csv(path: Path, content: bytes, has_header: bool = True, most_cells: int = sys.maxsize) -> pl.DataFrame:
     if not content.strip():
         raise _empty(path)
+    if content.endswith(_BLANK_LINES):
+        content = content.rstrip(b"\r\n")
     columns = content.count(b",", 0, content.find(b"\n") % (len(content) + 1)) + 1
     _require(columns, MOST_COLUMNS, "columns")
     _require(columns * content.count(b"\n"), most_cells, "values")  # a line may be shorter than the heading
