@@ -160,7 +160,7 @@ def test_an_account_without_money_is_still_asked_while_something_is_open() -> No
     assert [verdict["outcome"] for verdict in body["verdicts"]] == ["allowed"]
 
 
-def test_a_tick_slept_through_asks_nobody_and_builds_no_prompt() -> None:
+def test_a_tick_without_wake_calls_no_model_and_builds_no_prompt() -> None:
     decider = CountingDecider((OPEN,))
     given = ports(decider, schedule={"every": "5m", "wake_when": ["position_open"]})
     after, body, _ = one_tick(begun(account()), given)

@@ -340,7 +340,7 @@ def test_the_number_that_would_stand_out_is_the_least(asked: int, options: int) 
         assert 2 * binomial_tail(found, asked, 1 / options) < ALPHA <= 2 * binomial_tail(found - 1, asked, 1 / options)
 
 
-def test_whoever_has_read_the_bars_finds_a_window_by_its_shape() -> None:
+def test_a_model_that_has_memorised_the_bars_recognises_a_window() -> None:
     """The planted memory of the stories works on words alone."""
     known, reader = market(60), object.__new__(MarketMemory)
     reader.hours = {symbol: known.bars[symbol, "1h"] for symbol in SYMBOLS}

@@ -33,7 +33,7 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> tuple[Exam, MarketMemory]:
     return make_exam(market, *bars_shown(), SYMBOLS, FROM, TO, 60, 0), reader
 
 
-def test_whoever_has_read_the_bars_is_found(read: tuple[Exam, MarketMemory]) -> None:
+def test_a_model_that_has_memorised_the_bars_is_found(read: tuple[Exam, MarketMemory]) -> None:
     exam, reader = read
     truth = {(one.symbol, one.end_at): one.period for one in exam.questions}
     result = [reader.recall(one.user) for one in exam.questions]

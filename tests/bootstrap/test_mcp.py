@@ -189,7 +189,7 @@ def test_outside_of_simulations_every_tool_is_asked_and_recorded_only_where_that
     assert (kept.result, kept.failed) == ("hi hi", False)
 
 
-def test_what_nobody_approved_is_not_offered_and_noted(workspace: Workspace) -> None:
+def test_tools_without_approval_are_not_offered_and_noted(workspace: Workspace) -> None:
     approve(workspace, "thrice")
 
     assert seen(workspace, skill()) == ([THRICE], (f"{TWICE} is not available: it has not been approved",))

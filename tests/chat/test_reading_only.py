@@ -167,7 +167,7 @@ def test_instructions_in_a_record_stay_data_and_lead_to_nothing(context: ReadCon
         assert all(part.count("[end of data]") == 1 for part in inside)
 
 
-def test_a_card_changes_nothing_until_somebody_confirms_it(context: ReadContext) -> None:
+def test_a_card_changes_nothing_until_it_is_confirmed(context: ReadContext) -> None:
     home = context.workspace.home
     before, files_before = tables(home), files(home)
     wishes = [

@@ -98,7 +98,7 @@ def test_a_run_that_its_budget_ended_is_continued_with_a_higher_limit(home: Path
     assert (other, budget) == (f"runs resume {stopped}", f"runs resume {stopped} --max-cost-usd 4")
 
 
-def test_deleting_asks_and_needs_yes_where_nobody_can_be_asked(
+def test_deleting_asks_for_confirmation_and_needs_yes_without_a_terminal(
     home: Path, stopped: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "--yes" in pitboss_refused("runs", "delete", stopped, "--home", home)

@@ -188,7 +188,7 @@ def test_approving_shows_everything_and_asks_for_each_tool(monkeypatch: pytest.M
     assert (states["thrice"], states["twice"]) == ("not approved", "approved")
 
 
-def test_where_nobody_can_be_asked_nothing_is_approved_without_yes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_terminal_nothing_is_approved_without_yes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
     result = pitboss("mcp", "approve", "little", "--tool", "twice")
 
@@ -225,7 +225,7 @@ def test_a_recorded_answer_is_kept_with_its_time_and_goes_out_and_in_as_lines(tm
     assert (again["recorded"], again["known"]) == (0, 1)
 
 
-def test_what_is_recorded_goes_out_by_itself_without_asking_anybody(tmp_path: Path) -> None:
+def test_recorded_answers_are_exported_without_calling_the_server(tmp_path: Path) -> None:
     approved("twice")
     pitboss_ok("mcp", "record", "little", "twice", "--args", WORD)
     (tmp_path / "mode").write_text("dead")
@@ -295,7 +295,7 @@ def test_a_skill_is_checked_against_the_catalogue(asking: Path) -> None:
         assert path in pitboss_refused("backtest", asking, "--from", FROM, "--to", TO)
 
 
-def test_a_backtest_goes_without_a_tool_that_nobody_approved_and_says_so(
+def test_a_backtest_runs_without_a_tool_that_is_not_approved_and_says_so(
     home: Path, asking: Path, tmp_path: Path
 ) -> None:
     del home

@@ -122,7 +122,7 @@ def test_one_that_is_cancelled_while_others_wait_for_its_call_takes_none_of_them
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.proof) for seed in range(1, 8))])
-def test_whoever_is_cancelled_and_whatever_fails_each_question_is_paid_once_and_all_end_as_one_by_one(
+def test_each_shared_question_is_paid_once_whatever_is_cancelled_or_fails_and_all_runs_end_as_alone(
     seed: int, job_workspace: JobWorkspace
 ) -> None:
     dice, refused = Random(seed), set[str]()

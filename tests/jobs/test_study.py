@@ -142,7 +142,7 @@ def test_a_study_that_is_stopped_leaves_nothing_to_spend_on_and_goes_on_to_the_s
     assert digests(again) == digests(finished_study[1])
 
 
-def test_a_run_that_fails_stops_nobody_else_and_is_done_the_next_time(
+def test_a_run_that_fails_stops_no_other_run_and_is_executed_the_next_time(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = sweep_plan(request(days=3), parse_axes(["risk.max_position_pct=10,20,30"]))
@@ -182,7 +182,7 @@ def test_a_stop_waits_for_the_ticks_in_hand_of_all_runs(workspace: Workspace, mo
     assert workspace.runs.count(study_id=plan.plan.id) == {"cancelled": 3}
 
 
-def test_a_fault_of_the_program_in_one_run_is_reported_and_stops_nobody_else(
+def test_a_bug_in_one_run_is_reported_and_stops_no_other_run(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = sweep_plan(request(days=2), parse_axes(["risk.max_position_pct=10,20"]))

@@ -113,7 +113,7 @@ def test_a_sweep_is_no_arena(workspace: Workspace) -> None:
         arena(workspace, study_id)
 
 
-def test_the_page_names_everybody_opens_offline_and_is_the_same_each_time(document: dict[str, Any]) -> None:
+def test_the_page_names_all_entrants_opens_offline_and_is_the_same_each_time(document: dict[str, Any]) -> None:
     page = html_document(compose(document))
     assert page == html_document(compose(document))
     assert all(entry["model"] in page for entry in document["entries"])

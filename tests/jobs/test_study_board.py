@@ -71,7 +71,7 @@ def test_a_run_without_the_figure_is_not_among_the_best() -> None:
     assert len(rendered(found).splitlines()) == 2
 
 
-def test_where_nobody_sees_a_table_a_line_is_said_now_and_then(
+def test_without_a_table_a_progress_line_is_printed_periodically(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     now = [0.0]

@@ -43,7 +43,7 @@ def paid_request(days: int = 1, **more: object) -> PerpRequest:
     return replace(one, **more)  # pyright: ignore[reportArgumentType]
 
 
-def test_programs_cost_nothing_and_need_nobodys_word(workspace: Workspace) -> None:
+def test_programs_cost_nothing_and_need_no_consent(workspace: Workspace) -> None:
     estimated = estimate(workspace, [request(days=1)] * 3)
     assert (estimated.usd, estimated.lo, estimated.hi, estimated.calls, estimated.runs) == (0, 0, 0, 0, 3)
     assert not needs_consent(estimated, FIVE)
@@ -98,7 +98,7 @@ def test_an_unknown_price_gives_no_sum_and_says_so(workspace: Workspace) -> None
     assert "its price is unknown" in " ".join(estimated.basis)
 
 
-def test_above_five_dollars_somebody_has_to_agree() -> None:
+def test_above_five_dollars_consent_is_required() -> None:
     little, much = (Estimate(Decimal(usd), Decimal(1), Decimal(99), ()) for usd in ("5", "5.01"))
     require_consent(little, FIVE, False, None)
     require_consent(much, FIVE, True, None)

@@ -107,7 +107,7 @@ def test_an_order_is_filled_between_ticks_and_that_is_kept_at_once() -> None:
     assert setup.board.account["positions"][0]["strikes"] == ["63200"]
 
 
-def test_a_settlement_between_ticks_is_kept_before_anybody_is_asked_again() -> None:
+def test_a_settlement_between_ticks_is_recorded_before_the_next_decision() -> None:
     mind = ScriptedDecider(lambda observation: [MINT] if observation.at == NOW else [])
     setup = LiveRunSetup(
         mind, slots=schedule(HOUR_MS), source=ScriptedSource(PredictCaps(), lambda at: SPOT + 300 * FLOAT)
@@ -189,7 +189,7 @@ def test_a_model_that_hangs_ends_in_a_hold_with_a_flag() -> None:
         (UserError("the key was withdrawn", "set another"), "model_error"),
     ],
 )
-def test_whoever_cannot_answer_holds_with_a_flag_and_the_run_goes_on(error: Exception, flag: str) -> None:
+def test_a_decider_that_fails_holds_with_a_flag_and_the_run_continues(error: Exception, flag: str) -> None:
     setup = LiveRunSetup(Raises(error))
     state = run(setup, 2)
     assert [(body["flags"], body["text"]) for body in setup.bodies()] == [([flag], str(error))] * 2
@@ -204,7 +204,7 @@ def test_what_must_never_happen_stops_the_run_with_what_was_kept() -> None:
     assert list(setup.journal.records()) == []
 
 
-def test_on_old_prices_nobody_is_asked() -> None:
+def test_on_old_prices_no_model_is_called() -> None:
     mind = always_decides(MINT)
     setup = LiveRunSetup(mind, source=ScriptedSource(PredictCaps(), silent=lambda at: at > NOW + 10_000))
     run(setup, 3)
@@ -228,7 +228,7 @@ def test_a_loss_limit_closes_at_ticks_and_between_them_without_the_agent() -> No
     setup.verified_records()
 
 
-def test_before_the_first_price_nobody_is_asked() -> None:
+def test_before_the_first_price_no_model_is_called() -> None:
     mind = always_decides(MINT)
     setup = LiveRunSetup(mind, source=ScriptedSource(PredictCaps(), first=NOW + 90_000))
     run(setup, 3)

@@ -113,7 +113,7 @@ def test_a_hit_that_another_run_paid_for_counts_as_saved():
 
 
 @pytest.mark.parametrize(("run_id", "cost"), [("run1", None), ("run2", ZERO)])
-def test_an_unknown_cost_stays_unknown_to_who_paid_and_saves_nobody_anything(run_id, cost):
+def test_an_unknown_cost_stays_unknown_to_the_payer_and_counts_as_no_saving(run_id, cost):
     shelf = Shelf()
     ask(Cached(DirectClient(Scripted([priced_reply(cost=None)])), shelf, "run1"))
 
@@ -218,7 +218,7 @@ def test_one_who_leaves_does_not_take_the_call_from_the_others():
     assert asyncio.run(main()) == ("hold", 0)
 
 
-def test_a_call_that_nobody_waits_for_any_more_is_given_up_and_can_be_made_again():
+def test_a_call_without_waiters_is_cancelled_and_can_be_repeated():
     async def main() -> tuple[int, str]:
         slow = Slow(priced_reply())
         model = Cached(DirectClient(slow), Shelf(), "run1")
@@ -289,7 +289,7 @@ async def left_alone(model: Cached, client: Sending) -> None:
     await asyncio.gather(leaving, return_exceptions=True)
 
 
-def test_a_question_that_was_sent_is_paid_for_so_its_answer_is_awaited_and_kept_for_whoever_asks_next():
+def test_the_answer_to_a_sent_question_is_awaited_and_cached_without_waiters():
     async def main() -> None:
         client, shelf = Sending(priced_reply()), Shelf()
         model = remembering(client, shelf)
@@ -303,7 +303,7 @@ def test_a_question_that_was_sent_is_paid_for_so_its_answer_is_awaited_and_kept_
     run(main())
 
 
-def test_a_question_that_nobody_wants_is_not_tried_again():
+def test_a_question_without_waiters_is_not_retried():
     async def main() -> None:
         client, shelf = Sending(BUSY, priced_reply()), Shelf()
         model = remembering(client, shelf)
@@ -316,7 +316,7 @@ def test_a_question_that_nobody_wants_is_not_tried_again():
     run(main())
 
 
-def test_a_question_that_somebody_wants_again_is_tried_again():
+def test_a_question_with_a_new_waiter_is_retried():
     async def main() -> None:
         client, shelf = Sending(BUSY, priced_reply()), Shelf()
         model = remembering(client, shelf)
@@ -356,7 +356,7 @@ def test_closing_gives_up_what_is_still_asked_and_waits_for_it():
     run(main())
 
 
-def test_whoever_joined_a_call_that_fails_asks_for_itself_and_no_failure_is_kept():
+def test_waiters_of_a_failed_call_send_their_own_and_no_failure_is_cached():
     async def main() -> tuple[list[str], int]:
         slow, shelf = Slow(TransientError("busy")), Shelf()
         model = Cached(DirectClient(slow), shelf, "run1")

@@ -259,7 +259,7 @@ async def ask_all_at_once(provider: Counting, count: int) -> None:
     await asyncio.gather(*(model.complete(ASK) for _ in range(count)))
 
 
-def test_nobody_is_slowed_down_below_the_limit() -> None:
+def test_calls_below_the_limit_are_not_delayed() -> None:
     async def main() -> None:
         provider = Provider(lane(), limit=1_000)
         await ask_all(provider, {"a": 200})
@@ -327,7 +327,7 @@ def test_cancelled_waits_leave_no_trace(rpm: int, calls: list[tuple[int, int | N
     run(main())
 
 
-def test_too_many_at_once_halves_the_bound_once_for_a_storm_and_recovers() -> None:
+def test_a_burst_of_rate_limit_errors_halves_the_bound_once_and_it_recovers() -> None:
     async def main() -> None:
         tested_lane = lane(most=64)
         tickets = [await tested_lane.acquire("a") for _ in range(64)]

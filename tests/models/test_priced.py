@@ -33,7 +33,7 @@ def test_tokens_are_priced() -> None:
     assert cost(ModelReply(usage=TOKENS, cost_usd=None), PRICE) == Decimal("0.003")
 
 
-def test_a_field_that_nobody_filled_is_priced_too() -> None:
+def test_an_empty_field_is_priced_too() -> None:
     assert cost(ModelReply(usage=TOKENS), PRICE) == Decimal("0.003")
     assert cost(ModelReply(usage=TOKENS), None) is None
 

@@ -137,7 +137,7 @@ def test_a_client_that_never_stops_learning_is_left_in_the_end() -> None:
     assert client.calls == 5
 
 
-def test_without_somebody_who_asks_again_a_try_has_all_the_time_of_its_client() -> None:
+def test_without_retries_an_attempt_has_the_whole_time_limit_of_its_client() -> None:
     client = Client(OK)
     assert run(client.complete(ASK)) == OK
     assert client.left_s == [float("inf")]

@@ -259,7 +259,7 @@ def plans(draw: st.DrawFn) -> Plan:
 
 @given(plans())
 @settings(max_examples=60, deadline=None)
-def test_whoever_comes_leaves_or_fails_every_question_is_paid_once_and_nobody_waits_for_ever(plan: Plan) -> None:
+def test_every_shared_question_is_paid_once_and_no_waiter_waits_for_ever(plan: Plan) -> None:
     fails = {name: list(mishaps) for name, mishaps in plan.fails.items()}
     room = Room(Provider(fails))
     runs = [room.run(f"run{number}", repeat, plan.attempts) for number, repeat in enumerate(plan.repeats)]

@@ -93,7 +93,7 @@ def test_every_try_waits_for_its_turn_in_the_limiter() -> None:
     assert client.sent_at == pytest.approx([0.0, 60.0, 120.0], abs=0.01)
 
 
-def test_a_pause_between_tries_takes_nobodys_place() -> None:
+def test_a_pause_between_attempts_occupies_no_slot() -> None:
     async def main() -> None:
         shared_lane = lane(most=1)
         slow = Client(Failure("retry", "busy", "busy", wait_s=50.0, status=429), OK)

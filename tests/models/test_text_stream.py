@@ -81,7 +81,7 @@ def test_the_text_so_far_is_told_and_the_reply_is_the_whole_one(kind: str) -> No
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_nobody_who_waits_for_no_text_asks_for_a_stream(kind: str) -> None:
+def test_a_caller_without_a_text_listener_requests_no_stream(kind: str) -> None:
     model, path, play = KINDS[kind]
     result, server = call(model, path, [play], CallContext())
     assert result.reply is not None

@@ -190,7 +190,7 @@ def test_no_text_of_the_conversation_is_exported(caplog: pytest.LogCaptureFixtur
     assert WORD not in repr([line.__dict__ for line in caplog.records])
 
 
-def test_where_nobody_listens_nothing_is_gathered() -> None:
+def test_without_a_listener_nothing_is_collected() -> None:
     observer = Observer(on=False)
     ask(Within(REPLY), observer)
     assert (observer.spans, observer.counts, observer.records) == ([], [], [])

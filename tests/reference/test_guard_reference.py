@@ -279,7 +279,7 @@ def test_a_new_day_begins_even_where_no_bar_closes_at_midnight():
     assert result.halts == [(first + BASE, "daily_loss"), (first + 5 * BASE, "daily_loss")]
 
 
-def test_with_equity_gone_and_nothing_open_nobody_is_asked():
+def test_without_equity_and_positions_no_model_is_called():
     steps = {0: propose("open_long", size_usd=10_000, leverage=20), 2: OPEN}
     quads = [flat(100), flat(80), flat(80)]
     assert codes(scene(steps, SOL=quads, equity="1000"))[1] == "noop"

@@ -120,7 +120,7 @@ def test_a_planted_memory_is_found_in_names_and_in_results_and_again_for_nothing
 
 
 @pytest.mark.proof
-def test_guessing_and_trading_by_dice_is_no_sign_of_memory(asking: Any, home: Path, skill: Path) -> None:
+def test_guessing_and_random_trading_are_no_sign_of_memory(asking: Any, home: Path, skill: Path) -> None:
     found, _ = asking(guessing_model, home, skill, "--windows", "20", "--repeats", "2")
     assert found["verdict"] == "no_sign"
     assert "sign" not in findings(found).values()

@@ -231,7 +231,7 @@ def test_a_skill_of_the_other_venue_is_sent_to_the_command_that_takes_any(
     assert "pitboss backtest" in other.err
 
 
-def test_prices_outside_of_all_strikes_are_refused_and_where_some_are_nobody_is_asked_at_them(
+def test_prices_outside_of_all_strikes_are_refused_and_no_model_is_called_at_them(
     tmp_path: Path, prices: Path, bets: Path
 ) -> None:
     home, scaled = tmp_path / "home", tmp_path / "scaled.csv"

@@ -134,7 +134,7 @@ def test_killed_often_it_is_still_the_same_run(live: PredictLive, seed: int) -> 
 # When things go wrong ----------------------------------------------------------------------------------------------------
 
 
-def test_without_prices_nobody_is_asked_it_is_told_and_it_goes_on_when_they_come(live: PredictLive) -> None:
+def test_without_prices_no_model_is_called_and_the_run_continues_when_they_return(live: PredictLive) -> None:
     live.services.fault = lambda path: "down"
 
     def until(entries: list[Entry]) -> bool:

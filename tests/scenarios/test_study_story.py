@@ -48,7 +48,7 @@ def lent(monkeypatch: pytest.MonkeyPatch) -> Any:
     return lend
 
 
-def test_a_second_study_of_the_same_questions_asks_nobody(home: Path, story: Path, lent: Any) -> None:
+def test_a_second_study_of_the_same_questions_calls_no_model(home: Path, story: Path, lent: Any) -> None:
     vary = ("--vary", "run.maker_bps=1,2,3", "--repeats", "2", "--concurrency", "6")
     words = ("sweep", story, *SIX_HOURS, *PRICES, *HERE, *vary, "--json", "--home", home)
     with fake_provider(decide) as server:

@@ -177,7 +177,7 @@ def test_unknown_model_prices_give_no_cost_rather_than_zero():
     assert figures["total_ai_cost_usd"] is figures["cost_per_decision_usd"] is None
 
 
-def test_a_run_that_asked_nobody_has_no_cost_per_decision():
+def test_a_run_without_model_calls_has_no_cost_per_decision():
     assert compute(run([10_000], ai_cost_usd=ZERO, decisions_asked=0))["cost_per_decision_usd"] is None
 
 

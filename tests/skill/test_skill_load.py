@@ -140,7 +140,7 @@ def test_null_means_no_cap_for_the_largest_order_and_the_age_of_data():
 
 
 @pytest.mark.parametrize("text", [".nan", ".inf", "1e999", "9" * 60])
-def test_numbers_that_nobody_can_mean_are_refused_with_their_path(text: str):
+def test_implausible_numbers_are_refused_with_their_path(text: str):
     (error,) = check_text(yaml_document() + f"  max_leverage: {text}\n").errors
     assert error.path == "risk.max_leverage"
     assert error.hint

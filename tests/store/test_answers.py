@@ -148,7 +148,7 @@ def test_an_answer_survives_the_run_that_paid_for_it(bench):
     assert answers.get(KEY) is not None
 
 
-def test_an_answer_is_written_although_nobody_waits_for_it_any_more(bench):
+def test_a_reply_is_stored_although_its_caller_no_longer_waits(bench):
     answers = Answers(bench.database, bench.now)
 
     async def leave() -> None:

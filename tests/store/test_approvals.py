@@ -15,7 +15,7 @@ def approvals(bench):
     return Approvals(bench.database, bench.now)
 
 
-def test_nothing_is_approved_until_somebody_does(approvals):
+def test_nothing_is_approved_by_default(approvals):
     assert approvals.of("time") == {}
 
 

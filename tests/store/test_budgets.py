@@ -121,7 +121,7 @@ def test_the_end_of_a_run_settles_what_it_reserved_at_what_it_paid(bench, end):
     assert budget_of(bench) == (0, Decimal("0.375"))
 
 
-def test_a_price_that_nobody_knows_settles_at_the_worst_case(bench):
+def test_an_unknown_price_settles_at_the_worst_case(bench):
     (run_id,) = bench.queue.enqueue([bench.job(owner="ada", reserve_usd=Decimal(2))], FIVE)
     lease = bench.queue.claim("w")
     pay(bench, run_id, None)

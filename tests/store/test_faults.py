@@ -170,7 +170,7 @@ def test_a_run_goes_on_after_the_server_cut_every_connection(server_bench):
     assert answers.paid_usd(run_id) == 4
 
 
-def test_a_worker_that_stops_inside_a_transaction_keeps_nobody_waiting_for_ever(server_bench, monkeypatch):
+def test_a_worker_that_stops_inside_a_transaction_blocks_no_other_for_ever(server_bench, monkeypatch):
     """SIGSTOP in the middle of a commit: the server ends the transaction, and the sweep takes the run."""
     bench = server_bench
     monkeypatch.setattr(postgres, "IDLE_MS", 500)

@@ -58,7 +58,7 @@ def test_an_empty_queue_gives_nothing(bench):
     assert bench.queue.enqueue([]) == []
 
 
-def test_a_run_that_somebody_made_to_work_on_himself_is_not_for_workers(bench):
+def test_a_run_created_for_the_foreground_is_not_claimed_by_workers(bench):
     bench.queued()
     bench.running()
 
@@ -170,7 +170,7 @@ def test_a_copy_of_a_queued_run_is_not_for_workers(bench):
     assert (copy.queued_at, copy.worker, copy.study_id, copy.owner) == (None, None, None, "local")
 
 
-def test_nobody_writes_to_a_run_that_nobody_has(bench):
+def test_no_write_to_a_run_without_a_lease_is_accepted(bench):
     (run_id,) = enqueue(bench)
 
     with pytest.raises(LeaseLost):

@@ -46,7 +46,7 @@ def test_a_study_counts_its_runs_and_no_others(bench):
     assert studies.progress("two") == []
 
 
-def test_a_run_that_somebody_else_has_made_is_reported_as_just_that(bench):
+def test_a_run_that_already_exists_is_reported_as_existing(bench):
     own = Queue(bench.database, bench.now, lambda: "same")
     own.enqueue([bench.job(study_id="one")])
     with pytest.raises(RunsExist), unique_runs():

@@ -42,7 +42,7 @@ def test_a_call_is_a_span_without_arguments_or_result() -> None:
     assert "nothing was said" not in failed.to_json()
 
 
-def test_where_nobody_listens_tools_stay_as_they_are() -> None:
+def test_without_a_listener_tools_are_not_wrapped() -> None:
     tools = {"echo": Echo()}
     assert traced(tools, SILENT) is tools
     assert not isinstance(tools["echo"], TracedTool)

@@ -124,7 +124,7 @@ def test_a_bar_that_is_not_over_or_still_to_come_is_never_stored(lake: Lake) -> 
     assert lake.extent("pyth", "BTC", "1m") == (START, START + 9 * MINUTE)
 
 
-def test_bars_from_the_future_or_from_elsewhere_are_not_stored_whoever_sends_them(lake: Lake) -> None:
+def test_bars_from_the_future_or_before_the_range_are_not_stored(lake: Lake) -> None:
     now = START + 10 * MINUTE
     sent = columns([*minutes(5, START // 1000 - 600), *minutes(100, START // 1000)])
     bring(lake, PythServer(fixed_reply=sent), FakeTime(now), to_at=now)

@@ -364,7 +364,7 @@ def test_a_key_that_is_sent_back_is_taken_out_of_errors(play: Play) -> None:
 
 
 @pytest.mark.parametrize("sent", [fake.streamed, fake.garbage])
-def test_a_stream_nobody_asked_for_is_read_all_the_same(sent: Callable[[str], Play]) -> None:
+def test_a_stream_that_was_not_requested_is_read_too(sent: Callable[[str], Play]) -> None:
     """Whatever its sender calls it."""
     reply, _ = ask([sent('data: {"choices":[{"delta":{"content":"hi"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n')])
     assert reply.text == "hi"
@@ -416,7 +416,7 @@ def test_many_calls_share_connections_and_none_is_lost() -> None:
     assert run(fake.decide, work) == 150
 
 
-def test_a_storm_of_faults_leaves_every_call_answered_or_accounted_for() -> None:
+def test_many_faults_leave_every_call_answered_or_accounted_for() -> None:
     faults = [fake.busy("0"), fake.error(500), fake.reset, fake.half, fake.garbage(), OK]
     numbers = count()
 

@@ -147,7 +147,7 @@ def test_googles_call_in_an_odd_form_is_still_that_call(call: dict[str, Any], na
     ],
 )  # fmt: skip
 @BOTH
-def test_a_part_that_nobody_can_use_does_not_spoil_the_others(kind: Kind, odd: Any) -> None:
+def test_an_unusable_part_does_not_affect_the_others(kind: Kind, odd: Any) -> None:
     body = claude(odd, {"type": "text", "text": "hold"}) if kind == "anthropic" else gemini(odd, {"text": "hold"})
     reply = outcome(kind, body)
     assert isinstance(reply, ModelReply)
@@ -190,13 +190,13 @@ def test_parts_of_the_tokens_are_never_more_than_the_whole() -> None:
 
 
 @pytest.mark.parametrize("finish", ["BRAND_NEW", "MISSING_THOUGHT_SIGNATURE", "stop", "FINISH_REASON_UNSPECIFIED"])
-def test_an_ending_of_googles_that_nobody_knows_is_an_ordinary_one_without_a_warning(finish: str) -> None:
+def test_an_unknown_finish_reason_of_google_is_an_ordinary_end_without_a_warning(finish: str) -> None:
     reply = outcome("google", gemini({"text": "hold"}, finish=finish))
     assert isinstance(reply, ModelReply)
     assert (reply.text, reply.finish_reason) == ("hold", "stop")
 
 
-def test_a_reason_for_blocking_that_nobody_knows_is_still_reported() -> None:
+def test_an_unknown_block_reason_is_reported() -> None:
     reply = outcome("google", {"promptFeedback": {"blockReason": "BRAND_NEW"}})
     assert isinstance(reply, ModelReply)
     assert reply.finish_reason == "error"
@@ -312,7 +312,7 @@ def test_a_stream_cut_off_before_its_ending_is_never_taken_for_a_whole_reply(kin
         assert failure.reaction == "retry"
 
 
-def test_blocks_of_a_kind_nobody_knows_and_gaps_in_their_numbers_do_not_spoil_a_stream() -> None:
+def test_blocks_of_unknown_kinds_and_gaps_in_their_numbers_do_not_break_a_stream() -> None:
     call = block_events(
         9, {"type": "input_json_delta", "partial_json": '{"a":1}'}, type="tool_use", id="t", name="look", input={}
     )

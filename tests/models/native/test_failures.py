@@ -91,7 +91,7 @@ def test_a_server_that_hangs_is_given_up_in_time(kind: Kind) -> None:
 
 
 @BOTH
-def test_nobody_listening_is_worth_another_try(kind: Kind) -> None:
+def test_a_refused_connection_is_retried(kind: Kind) -> None:
     async def talk(native: Any, _: Any) -> Any:
         with pytest.raises(TransientError, match="cannot reach"):
             await native.complete(ASK)

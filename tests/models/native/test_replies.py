@@ -125,13 +125,13 @@ def test_googles_calls_end_as_calls_although_it_says_stop_and_get_ids_by_their_p
     )
 
 
-def test_content_of_a_kind_nobody_knows_is_passed_over() -> None:
+def test_content_of_an_unknown_kind_is_ignored() -> None:
     body = claude({"type": "hologram", "beam": 1}, {"type": "text", "text": "hold"}, CALL, stop="tool_use")
     reply = read_body("anthropic", body)
     assert (reply.text, [call.name for call in reply.calls]) == ("hold", ["look"])
 
 
-def test_a_way_of_ending_nobody_knows_is_an_ordinary_end() -> None:
+def test_an_unknown_stop_reason_is_an_ordinary_end() -> None:
     assert read_body("anthropic", claude({"type": "text", "text": "hold"}, stop="new_reason")).finish_reason == "stop"
 
 

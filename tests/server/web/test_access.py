@@ -101,7 +101,7 @@ def test_a_server_on_all_addresses_takes_any_address_and_the_names_of_its_settin
     assert AllowedHosts.of("10.1.2.3", "").allow("10.1.2.3:8700")
 
 
-def test_other_machines_are_served_only_when_somebody_has_a_password(empty_home: Path, tmp_path: Path) -> None:
+def test_other_machines_are_served_only_when_a_user_has_a_password(empty_home: Path, tmp_path: Path) -> None:
     assert all(map(is_loopback, ("127.0.0.1", "localhost", "::1", "127.9.9.9")))
     with open_workspace(load_settings(tmp_path / "new")) as workspace:
         require_users(workspace, "127.0.0.1")
@@ -258,7 +258,7 @@ def test_a_write_with_a_session_needs_the_token_of_its_page_and_comes_from_this_
     assert len(site.accounts.tokens.list()) == (status == 201)
 
 
-def test_another_site_cannot_sign_somebody_in(site: Site) -> None:
+def test_another_site_cannot_sign_a_user_in(site: Site) -> None:
     assert site.sign_in(Origin="https://evil.example").status_code == 403
     assert site.sign_in(**{"Sec-Fetch-Site": "cross-site"}).status_code == 403
 

@@ -135,7 +135,7 @@ def test_a_user_with_a_password_gives_it_once_more_to_deploy_live(client: TestCl
 
 
 @pytest.mark.usefixtures("main_account")
-def test_caps_are_lowered_by_anybody_and_raised_with_name_and_password_after_a_delay(
+def test_caps_are_lowered_without_and_raised_with_name_and_password_after_a_delay(
     client: TestClient, workspace: Workspace
 ) -> None:
     deployment = deployed(client, **LIVE, confirm="main")

@@ -203,7 +203,7 @@ def test_a_body_of_another_form_is_refused(body: dict[str, Any], client: TestCli
     assert client.post("/api/chat", json=body).status_code == 422
 
 
-def test_without_credentials_nobody_is_answered(anonymous: TestClient) -> None:
+def test_requests_without_credentials_are_refused(anonymous: TestClient) -> None:
     assert anonymous.post("/api/chat", json={"text": "Hello?"}).status_code == 401
 
 

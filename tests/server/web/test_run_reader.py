@@ -54,7 +54,7 @@ def test_a_page_is_composed_once_for_all_who_wait(workspace: Workspace, run: Run
     assert all(page is pages[0] for page in pages)
 
 
-def test_whoever_does_not_wait_gets_the_page_later(workspace: Workspace, run: Run) -> None:
+def test_a_request_that_does_not_wait_gets_the_page_later(workspace: Workspace, run: Run) -> None:
     slow = SlowRuns()
 
     async def ask() -> None:
@@ -67,7 +67,7 @@ def test_whoever_does_not_wait_gets_the_page_later(workspace: Workspace, run: Ru
     asyncio.run(ask())
 
 
-def test_an_error_that_nobody_waited_for_is_told_to_the_next_who_asks(workspace: Workspace, run: Run) -> None:
+def test_an_error_without_a_waiting_request_is_raised_for_the_next_request(workspace: Workspace, run: Run) -> None:
     slow = SlowRuns(OSError("no space"))
 
     async def ask() -> None:

@@ -89,7 +89,7 @@ def test_an_order_larger_than_the_book_is_filled_in_part_and_the_rest_of_an_ioc_
     assert client.info("openOrders") == []
 
 
-def test_an_ioc_that_reaches_nobody_is_refused_and_stays_in_the_history() -> None:
+def test_an_ioc_without_a_counterparty_is_refused_and_stays_in_the_history() -> None:
     client = PlainClient()
     assert error(client.order("BTC", True, "60000", "0.01", "Ioc", cloid=cloid(1))) == refusals.NO_MATCH + " asset=0"
     assert client.info("historicalOrders")[0]["status"] == "iocCancelRejected"

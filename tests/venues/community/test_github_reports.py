@@ -480,7 +480,7 @@ def test_malformed_ids_are_not_put_into_an_issue(tmp_path: Path) -> None:
         "owner/other@0123456789abcdef0123456789abcdef01234567",
     ],
 )
-def test_a_post_pings_nobody(text: str) -> None:
+def test_a_post_mentions_no_github_user(text: str) -> None:
     import html
     import re
 

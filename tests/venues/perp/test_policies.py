@@ -270,7 +270,7 @@ def test_random_acts_at_one_tick_in_twenty() -> None:
     assert 4_700 < acted < 5_300
 
 
-def test_random_throws_the_same_dice_in_every_process_and_others_for_another_seed() -> None:
+def test_random_draws_the_same_numbers_in_every_process_and_others_for_another_seed() -> None:
     drawn = [[random_walk.draw(seed, START + i * STEP) for i in range(400)] for seed in (0, 1)]
     assert [i for i, thrown in enumerate(drawn[0][:60]) if thrown] == [7, 15, 17]
     assert drawn[0] != drawn[1]

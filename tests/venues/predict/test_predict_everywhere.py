@@ -14,7 +14,7 @@ from pitboss.runs import tool_catalogue
 from pitboss.runs import venues as installed_venues
 from pitboss.venues.perp.venue import VENUE as PERP
 from pitboss.venues.predict.venue import VENUE, PredictVenue
-from server.workspaces import call, refused, visit, workspace_of
+from server.workspaces import call, call_refused, with_client, workspace_of
 from venues.predict.minute_bars import write_minute_bars
 
 SPAN = ("--from", "2026-02-22", "--to", "2026-02-22T03:00:00Z")
@@ -92,7 +92,7 @@ def test_an_mcp_client_previews_runs_explains_forks_and_compares(home: Path) -> 
             "same"
         ]
 
-    visit(workspace_of(home, writes=True), ask)
+    with_client(workspace_of(home, writes=True), ask)
 
 
 def test_a_tool_that_two_venues_have_is_shown_by_venue(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,10 +109,10 @@ def test_a_tool_that_two_venues_have_is_shown_by_venue(home: Path, monkeypatch: 
     )
 
     async def ask(client: Client) -> None:
-        answer = await refused(client, "show_tool", name="btc_candles")
+        answer = await call_refused(client, "show_tool", name="btc_candles")
         assert "several venues have a tool btc_candles: give venue, one of predict, twin" in answer
         assert (await call(client, "show_tool", name="btc_candles", venue="twin"))["venue"] == "twin"
         assert (await call(client, "show_tool", name="fetch_recent_bars"))["venue"] == "perp"
-        assert "Unknown tool: btc_candles" in await refused(client, "show_tool", name="btc_candles", venue="perp")
+        assert "Unknown tool: btc_candles" in await call_refused(client, "show_tool", name="btc_candles", venue="perp")
 
-    visit(workspace_of(home), ask)
+    with_client(workspace_of(home), ask)

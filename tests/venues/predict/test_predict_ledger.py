@@ -153,7 +153,7 @@ def test_what_cannot_be_read_or_is_a_hold_is_no_call() -> None:
     assert ran.ledger.rejections == {"B1_SHAPE": 3}
 
 
-def test_a_market_that_nobody_named_is_learnt_from_the_order() -> None:
+def test_an_unnamed_market_is_learnt_from_the_order() -> None:
     unnamed = {key: value for key, value in MINT.items() if key != "market_id"}
     ledger = PredictLedger()
     proposal = {**unnamed, "confidence": 0.61}

@@ -141,7 +141,7 @@ def test_the_market_is_scored_on_exactly_the_calls_the_model_is(found: list[Mark
 
 @given(many)
 @settings(max_examples=30)
-def test_edge_promised_and_realised_are_sums_anybody_can_do(found: list[MarketCall]) -> None:
+def test_promised_and_realised_edge_equal_sums_done_by_hand(found: list[MarketCall]) -> None:
     edge = compute_predict(outcome(calls=found))["edge"]
     mints = [one for one in found if one.forecast and one.won is not None]
     known = [one for one in mints if one.confidence is not None and one.ask is not None]

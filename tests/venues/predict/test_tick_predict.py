@@ -241,7 +241,7 @@ def test_a_rule_that_breaks_halts_mints_and_leaves_redeems(monkeypatch: pytest.M
     assert verdicts(after) == [("refused", "B15_VENUE"), ("allowed", None)]
 
 
-def test_nobody_is_asked_about_an_account_with_nothing_left() -> None:
+def test_no_model_is_called_for_an_empty_account() -> None:
     mind = always_decides(MINT)
     done = step(new_state(0), ports(mind), SPOT, NOW)
     assert (mind.seen, body(done)["flags"], body(done)["prompt_sha256"]) == ([], ["ruined"], None)

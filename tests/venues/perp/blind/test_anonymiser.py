@@ -275,7 +275,7 @@ def test_an_instant_of_the_run_is_never_in_a_anonymised_date() -> None:
     assert isinstance(ANONYMISER, PerpAnonymiser)
 
 
-def test_words_of_somebody_who_saw_the_true_market_lose_their_numbers_too() -> None:
+def test_texts_written_about_the_true_market_lose_their_numbers_too() -> None:
     program = PerpAnonymiser(ANONYMISER.aliases, ANONYMISER.weeks, author_saw_market=True)
     assert program.own("SMA(20) 63123.5 above 62950 in BTC") == f"SMA(20) [number] above [number] in {BTC.name}"
     assert ANONYMISER.own("stop at 63123.5, like BTC") == "stop at 63123.5, like [coin]"

@@ -46,7 +46,7 @@ def test_an_account_with_few_actions_left_opens_nothing_and_still_closes():
     run(work())
 
 
-def test_without_any_action_left_stops_go_one_in_ten_seconds_without_a_storm_and_cancels_at_once():
+def test_without_actions_left_stops_are_sent_every_ten_seconds_and_cancels_at_once():
     async def work() -> None:
         scene = Scene(62)
         world = await opened(scene)

@@ -206,7 +206,7 @@ ROWS: Mapping[str, Mapping[Any, tuple[str, str]]] = {
         "rate_limited": (FAULTS, "test_after_a_429_opens_stop_and_exits_leave"),
         "address_budget_gone": (
             LIMITS,
-            "test_without_any_action_left_stops_go_one_in_ten_seconds_without_a_storm_and_cancels_at_once",
+            "test_without_actions_left_stops_are_sent_every_ten_seconds_and_cancels_at_once",
         ),
     },
     "fills": dict.fromkeys(("doubled_fills", "fills_out_of_order", "late_fills"), FILLS)

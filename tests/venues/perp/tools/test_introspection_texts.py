@@ -292,7 +292,7 @@ def test_a_window_that_cannot_be_asked_for_is_refused(arguments: dict[str, str],
         ask("get_news_for_window", **arguments)
 
 
-def test_a_simulation_says_that_nobody_gave_commands() -> None:
+def test_a_simulation_says_that_it_had_no_commands() -> None:
     assert "in a simulation nobody can" in ask("get_command_history")
     assert ask("get_command_history", Told(commands=["pause", EVIL]), count=1).endswith("<data>pause</data>")
 

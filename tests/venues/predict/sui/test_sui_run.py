@@ -144,7 +144,7 @@ def test_killed_while_its_order_is_on_its_way_it_mints_nothing_twice(place: Plac
 
 
 @pytest.mark.parametrize(("flag", "said"), [("paused", "paused trading"), ("agent_paused", "switched off")])
-def test_what_is_paused_on_the_chain_asks_nobody(
+def test_no_model_is_called_while_the_chain_is_paused(
     place: Place, monkeypatch: pytest.MonkeyPatch, flag: str, said: str
 ) -> None:
     monkeypatch.setenv("TRADE_AGENT_ID", AGENT)
