@@ -1,4 +1,4 @@
-"""`pitboss data`: what goes in, what is refused, what is listed."""
+"""`pitboss data`: imports, refusals and lists."""
 
 from pathlib import Path
 
@@ -58,6 +58,7 @@ def test_the_same_rows_again_change_nothing_and_others_only_with_replace(tmp_pat
         pytest.param([*HEAD[:5], HEAD[6], HEAD[5], *HEAD[7:]], id="unordered"),
         pytest.param([*HEAD[:6], HEAD[5], *HEAD[6:]], id="duplicated"),
         pytest.param([*HEAD, f"{START + 40 * STEP},1"], id="short line"),
+        pytest.param(["9999-12-31T23:55:00Z,1,1,1,1,1"], id="ends after the year 9999"),
     ],
 )
 def test_a_bad_bar_is_refused_and_nothing_of_the_call_is_stored(tmp_path: Path, lines: list[str]) -> None:

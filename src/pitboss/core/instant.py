@@ -117,10 +117,8 @@ def resolved(time: Instant | BeforeEnd, end: Callable[[], Instant]) -> Instant:
 
 def iso(at: Instant) -> str:
     """The printed form `2025-06-01T12:30:00Z`, with milliseconds only if they are not zero."""
-    moment = datetime.fromtimestamp(at / 1000, UTC)
-    if at % SECOND_MS:
-        return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{at % SECOND_MS:03d}Z"
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+    seconds = datetime.fromtimestamp(at // SECOND_MS, UTC).isoformat()[:19]
+    return f"{seconds}.{at % SECOND_MS:03d}Z" if at % SECOND_MS else f"{seconds}Z"
 
 
 def day_of(at: Instant) -> int:

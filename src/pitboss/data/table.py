@@ -15,7 +15,7 @@ from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, interval_ms, iso
 from pitboss.data.excerpt import display, excerpts
 from pitboss.data.series import count_noun, series
-from pitboss.data.time_columns import to_instants
+from pitboss.data.time_columns import LATEST, to_instants
 
 TIMES = ("date", "time", "timestamp", "ts", "open_time", "t", "calc_time", "create_time")
 _BARS = {
@@ -174,6 +174,7 @@ def bars_of(table: Table, interval: str) -> pl.DataFrame:
     check.refuse(high < low, lambda row: f"high {high[row]!s} is below low {low[row]!s}")
     instants = times.fill_null(0).to_numpy()
     check.refuse(instants % step != 0, lambda row: f"the time is not a multiple of {interval}")
+    check.refuse(instants > LATEST - step, lambda row: "the bar ends after the year 9999")
     _rising(check, instants)
     check.raise_first()
     inside = (prices["open"] <= high) & (prices["open"] >= low) & (prices["close"] <= high) & (prices["close"] >= low)
