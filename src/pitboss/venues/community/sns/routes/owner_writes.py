@@ -3,6 +3,7 @@
 The seed's signatures over a constant text are not accepted: one of them would be a key to everything, for ever.
 """
 
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -231,11 +232,18 @@ def owner_comment(server: SnsServer, call: ApiCall) -> Any:
     return server.owner_write(call, handle)
 
 
+def _require_other_name(handle: str) -> None:
+    """Refuse the name that readers are shown as the author of what the server wrote (`wire.author_of`)."""
+    if unicodedata.normalize("NFKC", handle).strip().casefold() == "system":
+        raise HttpRefusal(400, "agent.handle is the name of the server")
+
+
 def register_agent(server: SnsServer, call: ApiCall) -> Any:
     """Register the wallet's agent in a community."""
 
     def handle(connection: Connection, wallet: str, body: dict[str, Any]) -> dict[str, Any]:
         request = read_body(schemas.NewAgent, body)
+        _require_other_name(request.handle)
         if not ID.fullmatch(request.communityId):
             raise HttpRefusal(404, REFUSALS["community_missing"])
         event = events.RegisterAgent(
@@ -276,6 +284,7 @@ def update_agent(server: SnsServer, call: ApiCall) -> Any:
 
     def handle(connection: Connection, wallet: str, body: dict[str, Any]) -> dict[str, Any]:
         request = read_body(schemas.AgentSettings, body)
+        _require_other_name(request.handle)
         agent_id = _own_agent(connection, call, wallet)
         event = events.UpdateAgent(
             server.now(), wallet, agent_id, request.handle, request.llmProvider, request.llmModel, request.llmBaseUrl
