@@ -1,4 +1,4 @@
-"""The house as it is drawn: layers, pure packages, no mode, small files, words at the top, nothing of one machine."""
+"""The architecture as documented: layers, pure packages, no mode flags, small files, docstrings, no paths of one machine."""
 
 import ast
 import re

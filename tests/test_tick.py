@@ -1,4 +1,4 @@
-"""The one loop: what a tick does when nobody is asked, when a rule breaks, when the venue refuses, when intents repeat."""
+"""The one loop: ticks without a decider call, with a broken rule, with refusals of the venue, with repeated intents."""
 
 import asyncio
 from dataclasses import dataclass, field, replace

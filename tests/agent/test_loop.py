@@ -1,4 +1,4 @@
-"""The tool loop with a scripted model: bounded, told everything, and with a defined outcome for every reply."""
+"""The tool loop with a scripted model: bounded steps, all results passed to the model, and a defined outcome for every reply."""
 
 from decimal import Decimal
 from typing import Any

@@ -1,4 +1,4 @@
-"""What comes of replies that real providers gave: each has its outcome, is told while a step is left, and is kept."""
+"""The outcome of recorded replies of real providers: each is classified and reported to the model while a step is left."""
 
 from dataclasses import replace
 from functools import cache

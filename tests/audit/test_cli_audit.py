@@ -1,4 +1,4 @@
-"""`pitboss audit lookahead` as somebody types it."""
+"""`pitboss audit lookahead` on the command line."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The real thing: no difference, and everything that was compared is counted by name."""
+"""An audit of the real program finds no difference, and everything that was compared is counted by name."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Every kind of look-ahead, planted on purpose: an audit that cannot find these proves nothing when it finds none."""
+"""Every kind of look-ahead, planted on purpose: the audit finds each."""
 
 from collections.abc import Mapping
 from dataclasses import replace

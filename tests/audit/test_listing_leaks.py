@@ -1,4 +1,4 @@
-"""Look-ahead in who is listed: a universe chosen by what comes later is found, an honest one is not blamed."""
+"""Look-ahead in listings: a universe chosen with later knowledge is found, and a correct one gives no finding."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Memories that know the future, planted on purpose: the audit must find each of them, and none in the honest one."""
+"""Look-ahead planted in the memory: the audit finds each kind, and nothing in a correct memory."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Windows without a name: nothing in them tells what they are, luck is weighed rightly, memory stands out."""
+"""The naming audit: windows reveal no name, chance is weighed correctly, and a model with memory is found."""
 
 import re
 from dataclasses import replace

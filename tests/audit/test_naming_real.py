@@ -1,4 +1,4 @@
-"""The same on real bars, where assets move alike and months have moods of their own: reading is found, guessing is not."""
+"""The naming audit on real bars, where assets move together: memorised bars are found, guessing is not."""
 
 from pathlib import Path
 

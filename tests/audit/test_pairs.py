@@ -1,4 +1,4 @@
-"""Open against blind: a difference that is there is found, one that is not is not claimed, and no days are mixed up."""
+"""Open against blind runs: a real difference is found, no difference is claimed without one, and days are paired correctly."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""`.env`: what is taken from it, what takes precedence, and what is said about it."""
+"""`.env`: which values are read, which take precedence, and what is reported."""
 
 import os
 from collections.abc import Iterator

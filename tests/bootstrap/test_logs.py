@@ -1,4 +1,4 @@
-"""Log lines: structured, redacted, never on standard output, never the end of the work."""
+"""Log lines are structured, redacted, never on standard output, and a failure to log never stops the work."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Tools of MCP servers in a run: recorded in simulations, asked where that is safe, and never the end of a run."""
+"""Tools of MCP servers in a run: recorded in simulations, called live where that is safe; their failures never end a run."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Telemetry: off unless asked for, on standard error or at a collector, never with a message or a key in it."""
+"""Telemetry: off by default, on standard error or at a collector, without messages and keys."""
 
 import builtins
 import json

@@ -1,4 +1,4 @@
-"""The text of an answer while the model writes it: by the sentence, and never a number that no fact holds."""
+"""An answer is streamed by the sentence while the model writes it, without numbers that no fact supports."""
 
 import asyncio
 import threading

@@ -1,4 +1,4 @@
-"""`pitboss backtest`: the document, the words for people, and every way to get it wrong."""
+"""`pitboss backtest`: its JSON document, its text output, and its errors."""
 
 import json
 import os

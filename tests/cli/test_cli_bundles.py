@@ -1,4 +1,4 @@
-"""`runs export --bundle`, `verify FILE`, `import` and `fork`, as a person types them."""
+"""`runs export --bundle`, `verify FILE`, `import` and `fork` on the command line."""
 
 from collections.abc import Callable
 from pathlib import Path

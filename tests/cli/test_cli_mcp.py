@@ -1,4 +1,4 @@
-"""`pitboss mcp`: servers are listed, tried, approved and recorded, and every mistake is told in a line."""
+"""`pitboss mcp`: servers are listed, tried, approved and recorded; every mistake gives one clear line."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""What a command loads before it works: most of a short one's time is spent on importing, so each loads only its own."""
+"""The modules that each command imports: most of a short command's time is imports, so each loads only its own."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""`pitboss study …` after a sweep: its page, its runs by what was varied, and what is wrong said in a line."""
+"""`pitboss study …` after a sweep: its page, its runs by axis, and one-line errors."""
 
 from pathlib import Path
 

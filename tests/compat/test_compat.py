@@ -1,4 +1,4 @@
-"""What version 0.1.0 has written is read, verified, gone on with and made again to the same digests.
+"""Data of version 0.1.0 is read, verified, continued, and reproduced with the same digests.
 
 The fixtures are never made anew to let these tests pass: see `make_fixtures.py`. Everything goes through the command line, so
 that nothing here depends on where a module is.

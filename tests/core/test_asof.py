@@ -1,4 +1,4 @@
-"""The as-of view against a plain reference: what was available by then, and nothing else (P21)."""
+"""The as-of view against a plain reference: exactly what was available at the instant (P21)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Who is listed at an instant: of a symbol that is not, a view has nothing, and of a later end nobody knows."""
+"""Listings as of an instant: a view has no data of unlisted symbols, and does not know later delistings."""
 
 import numpy as np
 import pytest

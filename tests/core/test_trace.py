@@ -1,4 +1,4 @@
-"""Nobody listens by default: telling nobody changes nothing and hides nothing."""
+"""The default tracer does nothing: it changes no result and hides no error."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Strangers' JSON as texts and exact numbers: read or refused, never cast, never an exception."""
+"""Untrusted JSON as texts and exact numbers: read or refused, never cast, never an exception."""
 
 from decimal import Decimal
 from typing import Any

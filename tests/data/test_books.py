@@ -1,4 +1,4 @@
-"""Order books: what is read, what is refused and how it is said, what the lake keeps, what `data check` finds."""
+"""Order books: what is read, which errors are reported, what the lake keeps, what `data check` finds."""
 
 import json
 from pathlib import Path

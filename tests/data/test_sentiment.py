@@ -1,4 +1,4 @@
-"""The mood of headlines: traders' words, everyday words that mean nothing here, and the source's own figure."""
+"""The sentiment of headlines: traders' terms, everyday words without meaning here, and the source's own score."""
 
 import pytest
 

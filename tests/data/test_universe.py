@@ -1,4 +1,4 @@
-"""Runs over symbols that come late or go early: what they stand on, what is refused, what is told and when."""
+"""Runs over symbols that are listed late or delisted early: their bars, refusals and notes."""
 
 from pathlib import Path
 

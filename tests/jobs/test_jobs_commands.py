@@ -1,4 +1,4 @@
-"""`pitboss worker` and `pitboss jobs`: what a person types, and what is said."""
+"""`pitboss worker` and `pitboss jobs`: options and output."""
 
 import json
 import os

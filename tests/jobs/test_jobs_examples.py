@@ -1,4 +1,4 @@
-"""The example clusters: they are what Ray takes, and nobody from outside gets at their ports."""
+"""The example clusters are valid for Ray, and their ports are not reachable from outside."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Workers of this machine: as many as there is work for, never more than there may be, and none when there is none."""
+"""Local workers: as many as there is work for, at most as many as allowed, and none without work."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Reports that workers write: where they were asked for, whole or not at all, and never at the cost of a run."""
+"""Reports that workers write: at the requested place, complete or not at all; a failure never fails the run."""
 
 import asyncio
 import logging

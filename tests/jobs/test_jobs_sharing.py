@@ -1,4 +1,4 @@
-"""Runs that ask the same questions at once in one worker: each is asked and paid once, and every run ends as it would alone."""
+"""Runs of one worker that send equal requests: each is sent and paid once, and every run ends as it would alone."""
 
 import asyncio
 from decimal import Decimal

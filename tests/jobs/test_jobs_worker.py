@@ -1,4 +1,4 @@
-"""A worker: it does what is queued, stops what is cancelled, gives back what it cannot finish, and outlives bad runs."""
+"""A worker executes queued runs, stops cancelled ones, returns what it cannot finish, and survives failing runs."""
 
 import asyncio
 import socket

@@ -1,4 +1,4 @@
-"""The host of deployments: it takes what nobody works on, carries out commands, and leaves everything to the next host.
+"""The host of deployments: it claims those without a process, carries out commands, and hands over to the next host.
 
 The deployments are of the perp venue on paper, on the data of a fake exchange over real sockets.
 """

@@ -1,4 +1,4 @@
-"""Studies on a real store: every point once, nothing twice, stopped and gone on with, walked forward, read back."""
+"""Studies on a real store: every point is executed once; they stop, resume, walk forward and are read back."""
 
 import asyncio
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""What a study will cost, who has to agree, and the day's budget it is held to."""
+"""The cost of a study: its estimate, the consent to it, and the daily budget."""
 
 import asyncio
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The page of a study: every kind of it, what strangers wrote on it, what is missing, links, and the same bytes each time."""
+"""The page of a study: every kind, untrusted text, missing data, links, and identical bytes each time."""
 
 import asyncio
 import re

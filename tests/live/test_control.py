@@ -1,4 +1,4 @@
-"""Commands of people to a live run: in effect at once, recorded once, and never undone by a restart."""
+"""User commands to a live run take effect at once, are recorded once, and survive a restart."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""The live driver: one tick a slot, nothing decided on old prices, nothing that hangs, and nothing told before it is kept."""
+"""The live driver: one tick per slot, no decision on old prices, no hang, and nothing published before it is stored."""
 
 import ast
 import asyncio

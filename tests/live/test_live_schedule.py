@@ -1,4 +1,4 @@
-"""When live ticks are due: once for each slot, never early, and what was slept through is counted and not made up for."""
+"""When live ticks are due: once per slot, never early; missed slots are counted and not repeated."""
 
 from hypothesis import given
 from hypothesis import strategies as st

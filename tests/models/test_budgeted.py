@@ -1,4 +1,4 @@
-"""The budget is never passed, whatever the order of things; nothing that fits is refused."""
+"""The budget is never exceeded in any order of calls, and no call that fits is refused."""
 
 import asyncio
 from decimal import Decimal

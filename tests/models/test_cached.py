@@ -1,4 +1,4 @@
-"""A model that remembers: one call for equal questions, money told apart by who paid."""
+"""The cache of replies: one call for equal requests, and the cost is charged to the payer."""
 
 import asyncio
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What an error of a provider means for the one who asked."""
+"""How errors of a provider are classified and reported."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""The first call of a run: it is sent alone, and what it comes to decides whether any other is sent."""
+"""The first call of a run is sent alone, and its outcome decides whether others are sent."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""What is worked out once for each object: never another's value, never without end."""
+"""Values cached by object identity: never the value of another object, and bounded."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""No faster than a provider allows, nobody starves, nobody waits for ever; all in virtual time."""
+"""The rate limiter keeps to a provider's limits, without starvation and endless waits; in virtual time."""
 
 import asyncio
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Models on this machine: found by path or name, served while they are needed, gone with whoever needed them."""
+"""Local models: found by path or name, served while in use, and stopped with their users."""
 
 import asyncio
 import os

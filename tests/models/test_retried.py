@@ -1,4 +1,4 @@
-"""Asked again where that helps, so often and so long as was said, and not once more."""
+"""Retries: only where they help, and within the given number and time."""
 
 import asyncio
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Equal questions of several runs at once: one call, one who pays, and nobody who waits for nothing."""
+"""Equal requests of several runs at once: one call, one payer, and no waiter that waits for ever."""
 
 import asyncio
 from collections import Counter

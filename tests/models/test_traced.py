@@ -1,4 +1,4 @@
-"""A traced model answers as the model within; what is seen outside has every figure and not a word of what was said."""
+"""A traced model gives the replies of the inner model; spans have all figures and no message text."""
 
 import asyncio
 import logging

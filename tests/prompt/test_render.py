@@ -1,4 +1,4 @@
-"""Numbers, times, bars and strangers' text as prompt text."""
+"""Numbers, times, bars and untrusted text as prompt text."""
 
 import ast
 import math

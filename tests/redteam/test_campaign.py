@@ -1,4 +1,4 @@
-"""Whole campaigns: nothing breaks in any slot, what was counted is told, and nothing is left behind."""
+"""Whole campaigns: no injection point breaks a limit, counts are reported, and no file is left behind."""
 
 import asyncio
 import json

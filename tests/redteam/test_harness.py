@@ -1,4 +1,4 @@
-"""The harness sees what it should see: words arrive, the attacker goes to the limits, and a broken engine is found out."""
+"""The harness itself: injected text arrives, the attacker reaches the limits, and a broken engine is detected."""
 
 import asyncio
 from collections import Counter

@@ -1,4 +1,4 @@
-"""A run in one file: the same bytes each time, checked by a stranger."""
+"""A run in one file: the same bytes each time, and verifiable without the workspace."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Skill documents as users have them: the venue that a text names, and what is said where there is none of that name."""
+"""Skill documents as users have them: the venue that a text names, and the error where there is none of that name."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Blind runs as a person makes them: every byte sent is scanned, and the run can be made again, gone on with and checked."""
+"""Blind runs from the command line: every byte sent is scanned; runs are repeated, resumed and verified."""
 
 import hashlib
 import re

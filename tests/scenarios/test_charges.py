@@ -1,4 +1,4 @@
-"""The limit on spending holds over every try, over a resume and over a kill, as a merciless provider would count."""
+"""The spending limit holds over attempts, resumes and kills, under the provider's worst-case count."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Who answered a run, and how well: endpoints, limits of tokens, rejected settings, ticks without a decision."""
+"""What a run records about its model: endpoints, token limits, rejected settings, ticks without a decision."""
 
 from collections import Counter
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Standard output belongs to whoever reads it, also when they stop reading."""
+"""Standard output carries data only, and a reader that closes it early causes no error."""
 
 import os
 import subprocess

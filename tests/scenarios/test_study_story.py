@@ -1,4 +1,4 @@
-"""Studies from the command line with a provider to pay: estimated, agreed to, stopped, gone on with, never paid twice."""
+"""Studies from the command line with a paid provider: estimated, agreed to, stopped, resumed, never paid twice."""
 
 import os
 import signal

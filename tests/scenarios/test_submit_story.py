@@ -1,4 +1,4 @@
-"""Backtests of both venues through the queue: the same run, the same report, whatever befalls its worker."""
+"""Backtests of both venues through the queue: the same run and report when workers are killed or stopped."""
 
 import hashlib
 import math

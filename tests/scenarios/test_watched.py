@@ -1,4 +1,4 @@
-"""A run that is watched is the same run: its digest does not change, and what is told hangs together."""
+"""Watching a run does not change its digest, and the spans that are reported are consistent."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""pitboss as an MCP server: what a client can do with it, and that without `--write` nobody can change anything."""
+"""pitboss as an MCP server: its read tools, and that without `--write` nothing can be changed."""
 
 import asyncio
 import os

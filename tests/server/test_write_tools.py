@@ -1,4 +1,4 @@
-"""pitboss as an MCP server: which files it reads, what its answers never show, and how its work is stopped."""
+"""pitboss as an MCP server: which files it reads, what its answers never contain, and how its work is stopped."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""The socket of the signing process: clients that do not read their replies do not keep others out."""
+"""The socket of the signing process: clients that do not read their replies do not block others."""
 
 import asyncio
 import json

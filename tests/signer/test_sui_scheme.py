@@ -1,4 +1,4 @@
-"""The signing process for Sui signs calls of listed functions within its caps, and hands nothing over to anybody."""
+"""The signing process for Sui signs calls of listed functions within its caps, and no transfer of objects."""
 
 import base64
 import hashlib

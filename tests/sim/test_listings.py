@@ -1,4 +1,4 @@
-"""Runs in which a symbol comes late or goes early: not offered, not traded, and nothing of it is told before its time."""
+"""Runs in which a symbol is listed late or delisted early: it is neither traded nor revealed outside its listing."""
 
 import asyncio
 from collections.abc import Mapping, Sequence

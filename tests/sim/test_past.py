@@ -1,4 +1,4 @@
-"""A run's own past: what it keeps at hand, that nothing from later is in it, and that a resumed run cannot be told by it."""
+"""A run's own past: what it caches, that nothing later is in it, and that it is the same after a resume."""
 
 import asyncio
 import dataclasses

@@ -1,4 +1,4 @@
-"""Replay: the same digest however the work was cut up, and records that say exactly what was done.
+"""Replay: the same digest however the work was split, and records that match what was executed.
 
 Markets and decisions come from the seeded streams of the reference; a model is a function of what it is shown, so any
 difference in a prompt becomes a difference in the run.

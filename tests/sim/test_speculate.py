@@ -1,4 +1,4 @@
-"""Speculation: the records of the sequential run to the byte, no question asked twice, nothing left behind.
+"""Speculation: the records of the sequential run to the byte, no request sent twice, no task left.
 
 The model is a function of what it is shown; how long it takes is counted in turns of the event loop, so that every order
 of events can be had without waiting.

@@ -1,4 +1,4 @@
-"""How far to ask ahead: `sim.window` by itself, without anybody who asks."""
+"""The window of speculation: `sim.window` by itself, without a model."""
 
 import math
 from collections.abc import Sequence

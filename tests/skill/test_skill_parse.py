@@ -1,4 +1,4 @@
-"""Text → plain values: exact numbers, YAML 1.2, and nothing a stranger could hurt us with."""
+"""Text → plain values: exact numbers, YAML 1.2, and no harm from untrusted text."""
 
 import json
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""Stored answers: durable when `put` returns, the same for everybody, found out when changed."""
+"""Stored answers: durable when `put` returns, the same for every reader, and changes are detected."""
 
 import asyncio
 import os

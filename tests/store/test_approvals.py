@@ -1,4 +1,4 @@
-"""Approvals: one for each tool, the newest holds, a changed row is found out."""
+"""Approvals: one for each tool, the newest counts, and changed rows are detected."""
 
 import pytest
 from sqlalchemy import text

@@ -1,4 +1,4 @@
-"""Budgets: however many reserve at once, nobody passes the limit; what is not spent comes back (E5, Q6)."""
+"""Budgets: concurrent reservations never exceed the limit, and what is not spent is returned (E5, Q6)."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Facts: one value under a key, whoever writes it first, and keys found by how they begin."""
+"""Facts: one value under a key, the first write wins, and keys are listed by prefix."""
 
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal

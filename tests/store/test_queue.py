@@ -1,4 +1,4 @@
-"""The queue over both databases: who gets which run, what becomes of a lost one, and that nobody writes who lost it."""
+"""The queue on both databases: which worker gets a run, recovery of lost runs, and no write without the lease."""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""Recordings: the newest answer known by an instant, never a later one; append only; found out when changed."""
+"""Recordings: the newest answer known at an instant, never a later one; append only; changes are detected."""
 
 import json
 from shutil import copy

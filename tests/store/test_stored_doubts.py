@@ -1,4 +1,4 @@
-"""What a run may have been charged unheard is there after a kill, counted once for each who worked on the run."""
+"""Uncertain charges of a run survive a kill and are counted once for each process that executed it."""
 
 from decimal import Decimal
 

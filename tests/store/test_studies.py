@@ -1,4 +1,4 @@
-"""Studies in both databases: kept once, found by the start of their id, counted with their runs."""
+"""Studies in both databases: stored once, found by the prefix of their id, counted with their runs."""
 
 from collections.abc import Mapping
 from dataclasses import replace

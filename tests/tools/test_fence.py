@@ -1,4 +1,4 @@
-"""Fencing an outside answer: nothing inside can write a mark, nothing is lost without being said."""
+"""Fencing untrusted text: it cannot contain a fence mark, and removed text is reported."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Prices of Hermes: the recorded one, at a second, and every way in which a reply can lie."""
+"""Prices of Hermes: the recorded reply, the price at a second, and every kind of wrong reply."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""The client against a real server on this machine: every fault has an end, and the key goes nowhere else."""
+"""The client against a real local server: every fault has a defined outcome, and the key is sent nowhere else."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping

@@ -1,4 +1,4 @@
-"""Failures of the native adapters: what is tried again, what a person is told, and that time is kept."""
+"""Failures of the native adapters: which are retried, their messages, and time limits."""
 
 from typing import Any
 

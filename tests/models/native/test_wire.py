@@ -1,4 +1,4 @@
-"""What the native adapters put on the wire, seen by a server on localhost."""
+"""What the native adapters send, as received by a server on localhost."""
 
 from dataclasses import replace
 from typing import Any

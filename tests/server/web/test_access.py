@@ -1,4 +1,4 @@
-"""Who gets in and how: hosts, origins, CSRF tokens, sessions, passwords, tokens, limits, the audit log."""
+"""Access control: hosts, origins, CSRF tokens, sessions, passwords, tokens, limits, the audit log."""
 
 import shutil
 from collections.abc import Iterator

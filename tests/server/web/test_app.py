@@ -1,4 +1,4 @@
-"""The app as a whole: who gets in, what every response carries."""
+"""The app as a whole: access, and the headers of every response."""
 
 import tracemalloc
 from collections.abc import Iterator

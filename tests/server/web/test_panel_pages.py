@@ -1,4 +1,4 @@
-"""The pages compare, studies, costs and data: what they show, and that text of others stays text."""
+"""The pages compare, studies, costs and data: their content, and that untrusted text is escaped."""
 
 from decimal import Decimal
 

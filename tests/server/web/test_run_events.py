@@ -1,4 +1,4 @@
-"""The events of runs: one reader for all who listen, bounded queues, and an end when nobody listens."""
+"""The events of runs: one reader for all subscribers, bounded queues, and an end without subscribers."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Who may act at the fake exchange: signatures, networks, agents, nonces, expiry, and the limits of requests."""
+"""Authorisation at the fake exchange: signatures, networks, agents, nonces, expiry, and request limits."""
 
 import json
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""Addresses: what is private is never connected to, however it is spelt, answered or redirected to."""
+"""Addresses: private ones are never connected to, in any spelling, by any name server answer or redirect."""
 
 import asyncio
 import datetime

@@ -1,4 +1,4 @@
-"""A tool of another program in a simulation: answers of the past only, fenced, and an honest word where there is none."""
+"""MCP tools in a simulation: recorded answers of the past only, fenced, and a clear message where there is none."""
 
 import asyncio
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""Reports as GitHub issues: exactly one for each post whatever happens, harmless text, clear failures, no token in any of it."""
+"""Reports as GitHub issues: one for each post under any fault, harmless text, clear errors, no token in any of it."""
 
 import asyncio
 import os

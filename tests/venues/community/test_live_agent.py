@@ -1,4 +1,4 @@
-"""A live agent on a real forum server: what it reads, what it does once whatever breaks, and what it is told."""
+"""A live agent on a real forum server: what it reads, that it acts once under any fault, and what it is shown."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""A live agent on a real chain: what it sends and is told, each transaction once whatever breaks, approvals, and a hijacked model."""
+"""A live agent on a real chain: transactions and their results, each sent once under any fault, approvals, and a hijacked model."""
 
 import asyncio
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What is remembered: the same trades as the metrics', facts of their time only, bounded whatever happens."""
+"""The memory of a run: the same trades as the metrics', facts of their time only, and bounded."""
 
 import re
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Reflections: when they are asked for, what they see, and that nothing but five short texts becomes a lesson."""
+"""Reflections: when they are requested, what they contain, and that only five short texts become a lesson."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""What a model of the predict venue is told: the mandate, the sections, the same bytes for the same observation."""
+"""The prompt of the predict venue: the mandate, the sections, the same bytes for the same observation."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The course of a predict backtest: leaps, cuts and pauses change nothing; nobody sees what comes later; it goes on."""
+"""The course of a predict backtest: skips, splits and pauses change nothing, nothing later is visible, and it resumes."""
 
 import asyncio
 import dataclasses

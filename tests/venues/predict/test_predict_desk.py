@@ -1,4 +1,4 @@
-"""Orders in time: a decision is carried out at the first update at or after it, judged again there, and never twice."""
+"""Delayed orders: each is executed at the first update at or after its decision, judged again there, and never twice."""
 
 from dataclasses import replace
 from decimal import Decimal

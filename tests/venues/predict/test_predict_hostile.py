@@ -1,4 +1,4 @@
-"""A hijacked model: whatever it sends, it never spends above the caps, mints what does not quote, or mints too late."""
+"""A hijacked model never spends above the caps, mints what has no quote, or mints too late."""
 
 from dataclasses import replace
 from decimal import Decimal

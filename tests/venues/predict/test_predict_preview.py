@@ -1,4 +1,4 @@
-"""What a model would be given on the predict venue, before anybody is asked: the very bytes of a run's first tick."""
+"""The preview of the predict venue equals the bytes of a run's first prompt."""
 
 import asyncio
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Skills of the predict venue: what they may say, how mistakes are told, what their digest and schema are."""
+"""Skills of the predict venue: fields, error messages, digest and schema."""
 
 import json
 from decimal import Decimal

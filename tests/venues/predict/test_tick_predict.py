@@ -1,4 +1,4 @@
-"""Ticks of the predict venue: every rule through the whole tick, what is told back, resume, and a hijacked model."""
+"""Ticks of the predict venue: every rule through the whole tick, feedback to the model, resume, and a hijacked model."""
 
 import json
 from dataclasses import replace

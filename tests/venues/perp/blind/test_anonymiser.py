@@ -1,4 +1,4 @@
-"""The anonymiser by itself: who is who, what is scaled, what is said in other words, and that all of it can be undone."""
+"""The anonymiser: mapping of symbols, scaling of numbers, rewritten texts, and the way back."""
 
 from decimal import Decimal
 from typing import Any

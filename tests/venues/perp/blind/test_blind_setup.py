@@ -1,4 +1,4 @@
-"""What a blind run does without, what is kept of its mapping, and what a reader is told."""
+"""What a blind run leaves out, what is stored of its mapping, and what its report says."""
 
 import asyncio
 from dataclasses import replace

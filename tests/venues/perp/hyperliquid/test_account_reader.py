@@ -1,4 +1,4 @@
-"""What of the exchange's replies about an account is read: every fill of a long history, and no number that cannot be computed with."""
+"""Reading the exchange's replies about an account: every fill of a long history, and no unusable number."""
 
 import asyncio
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""The streams of an account: a message makes the account be read at once, is counted once, and is never believed by itself."""
+"""The streams of an account: a message triggers a read of the account, is counted once, and is not trusted by itself."""
 
 import asyncio
 from dataclasses import replace

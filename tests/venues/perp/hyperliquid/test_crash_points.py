@@ -1,4 +1,4 @@
-"""A process that dies at any labelled point, and the next one: its first pass gives exactly the position that the exchange has."""
+"""A process that is killed at any labelled point: the first pass of the next one gives exactly the exchange's position."""
 
 import asyncio
 from decimal import localcontext

@@ -1,4 +1,4 @@
-"""Whatever a venue does to an order, and whatever of it is told in which order: the fence never calls a live order dead."""
+"""In any order of events and messages the fence never treats a live order as dead."""
 
 from dataclasses import dataclass
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""No window of a minute has more weight than the budget, and what reduces risk never waits for what does not."""
+"""The rate budget: no minute exceeds it, and calls that reduce risk never wait for others."""
 
 from collections import deque
 

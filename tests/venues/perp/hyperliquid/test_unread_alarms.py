@@ -1,4 +1,4 @@
-"""Alarms of a live deployment: what raises one, who is told, and that nothing opens once nobody has acknowledged it for a minute."""
+"""Alarms of a live deployment: what raises one, who is notified, and no opens after a minute without acknowledgement."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""The watchdog on the fake exchange: a silent process loses its orders and keeps its stops; one that is heard is left alone."""
+"""The watchdog on the fake exchange: a silent process loses its orders and keeps its stops; others are left alone."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

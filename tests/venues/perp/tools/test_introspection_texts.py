@@ -1,4 +1,4 @@
-"""What the introspection tools say: the right facts, in bounded text, with strangers' words as data."""
+"""The texts of introspection tools: correct facts, bounded length, untrusted text fenced."""
 
 import dataclasses
 import json

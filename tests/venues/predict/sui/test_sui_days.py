@@ -1,4 +1,4 @@
-"""Many ticks of a driver on a bad day: crashes, lost and late replies, a lagging index, epochs that end. All is accounted for."""
+"""Many ticks of a driver under faults: crashes, lost and late replies, a lagging index, ending epochs."""
 
 from collections import Counter
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The fault tests can fail: writers with one rule missing are found out by the same stories."""
+"""The fault tests can fail: they detect writers with one rule removed."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Two processes that share one outbox and want the same: whoever is quicker at any step, there is one mint."""
+"""Two processes with one outbox and the same order: in any interleaving there is one mint."""
 
 import threading
 from collections.abc import Callable
