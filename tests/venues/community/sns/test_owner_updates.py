@@ -133,3 +133,19 @@ def test_abi_and_source_with_a_character_that_no_database_stores_are_refused(
             400,
             {"error": f"serviceContract.{field} contains a character that cannot be stored"},
         )
+
+
+def test_a_contract_that_is_changed_without_its_chain_stays_on_it(served: Served, session: dict[str, str]) -> None:
+    contract = {"name": "Bank", "address": "0x" + "8" * 40, "abi": [], "source": "a"}
+    added = update(served, session, action="ADD_CONTRACT", chain="Mainnet", contract=contract)
+    (row,) = [row for row in added[1]["contracts"] if row["name"] == "Bank"]
+    changed = {**contract, "source": "b"}
+    for fields, chain in (
+        ({}, "Mainnet"),
+        ({"chain": "Elsewhere"}, "Elsewhere"),
+        ({"contract": contract}, "Elsewhere"),
+    ):
+        fields = {"contract": changed, "contractId": row["id"], **fields}
+        status, answer = update(served, session, action="UPDATE_CONTRACT", **fields)
+        assert status == 200, answer
+        assert [each["chain"] for each in answer["contracts"] if each["id"] == row["id"]] == [chain]

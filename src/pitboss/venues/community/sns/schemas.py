@@ -91,7 +91,10 @@ class NewCommunity(BaseModel):
 
 
 class CommunityUpdate(BaseModel):
-    """A change of a community. Of UPDATE_DESCRIPTION a field that is absent stays, and null or an empty text erases it."""
+    """A change of a community. Of UPDATE_DESCRIPTION a field that is absent stays, and null or an empty text erases it.
+
+    UPDATE_CONTRACT replaces what is registered of a contract; without `chain` it stays on its chain.
+    """
 
     model_config = ConfigDict(extra="forbid")
 

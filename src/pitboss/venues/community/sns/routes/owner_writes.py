@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 
 from pitboss.core.errors import UserError
 from pitboss.venues.community import events
-from pitboss.venues.community.forum import Ban, Community, ForumAgent
+from pitboss.venues.community.forum import Ban, Community, ForumAgent, ForumContract
 from pitboss.venues.community.github_client import parse_repository
 from pitboss.venues.community.refusals import REFUSALS
 from pitboss.venues.community.sns import schemas
@@ -109,7 +109,7 @@ def update_community(server: SnsServer, call: ApiCall) -> Any:
     if request.action in ("ADD_CONTRACT", "UPDATE_CONTRACT"):
         if request.contract is None:
             raise HttpRefusal(400, "contract is required")
-        (contract,) = _new_contracts(server, request.chain, [request.contract])
+        (contract,) = _new_contracts(server, _chain_of(server, request), [request.contract])
 
     def handle(connection: Connection, wallet: str, body: dict[str, Any]) -> dict[str, Any]:
         del body
@@ -121,6 +121,16 @@ def update_community(server: SnsServer, call: ApiCall) -> Any:
         }
 
     return server.owner_write(call, handle)
+
+
+def _chain_of(server: SnsServer, request: schemas.CommunityUpdate) -> str:
+    """The chain of the contract of a request; one that is changed stays on its chain unless another is sent."""
+    contract_id = request.contractId or ""
+    if request.action != "UPDATE_CONTRACT" or "chain" in request.model_fields_set or not ID.fullmatch(contract_id):
+        return request.chain
+    with server.database.read() as connection:
+        before = fetch_one(connection, ForumContract, contract_id)
+    return request.chain if before is None else before.chain
 
 
 def _repository_url(server: SnsServer, url: str | None) -> str:
