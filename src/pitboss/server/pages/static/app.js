@@ -3,6 +3,7 @@
 (() => {
   'use strict';
   const csrf = /** @type {HTMLMetaElement | null} */ (document.querySelector('meta[name=pitboss-csrf]'));
+  const SESSION_ENDED = { detail: 'your session has ended', hint: 'sign in again' };
 
   /**
    * Sends JSON and returns the parsed reply. Throws an Error with `status` and `problem` (problem+json) otherwise.
@@ -13,11 +14,13 @@
     const headers = { Accept: 'application/json' };
     if (body !== undefined) headers['Content-Type'] = 'application/json';
     if (csrf) headers['X-CSRF-Token'] = csrf.content;
-    const reply = await fetch(path, { method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body) });
+    const reply = await fetch(path, { method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body) }).catch((error) => {
+      throw signal?.aborted ? error : new Error('the server does not answer');
+    });
     const isJson = reply.status !== 204 && (reply.headers.get('Content-Type') || '').includes('json');
     const value = isJson ? await reply.json() : await reply.text();
     if (!reply.ok) {
-      const problem = isJson ? value : {};
+      const problem = reply.status === 401 ? SESSION_ENDED : isJson ? value : {};
       throw Object.assign(new Error(problem.detail || reply.statusText), { status: reply.status, problem });
     }
     return value;

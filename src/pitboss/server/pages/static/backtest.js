@@ -91,6 +91,10 @@
   // Request ---------------------------------------------------------------------------------------------------------
 
   const body = () => {
+    // What the browser cannot read, such as half a date, has an empty value.
+    for (const field of form.querySelectorAll('input')) {
+      if (field.validity.badInput || field.validity.valueMissing) throw new Error(`${field.name}: ${field.validationMessage}`);
+    }
     /** @type {Record<string, any>} */
     const request = form.dataset.text ? { text: form.dataset.text } : { skill: form.dataset.skill };
     for (const name of ['from', 'to']) request[name] = `${input(name)?.value}:00Z`;
@@ -191,7 +195,13 @@
   /** @param {Record<string, any>} consent */
   const start = async (consent) => {
     const button = /** @type {HTMLButtonElement} */ (byId('start-run'));
-    const request = body();
+    let request;
+    try {
+      request = body();
+    } catch (error) {
+      showError(error);
+      return;
+    }
     const { about, cost } = estimated;
     if (!('confirm_usd' in consent) && about === JSON.stringify(request) && cost.needs_confirmation && cost.hi !== null) {
       askConsent(cost);

@@ -13,9 +13,9 @@
     if (!document.hidden) {
       try {
         const reply = await fetch('/now');
-        if (!reply.ok) return;
-        place.innerHTML = await reply.text(); // markup of our own server
-        failures = 0;
+        if (reply.status === 401) return location.reload(); // leads to the page to sign in
+        failures = reply.ok ? 0 : failures + 1;
+        if (reply.ok) place.innerHTML = await reply.text(); // markup of our own server
       } catch {
         failures += 1;
       }

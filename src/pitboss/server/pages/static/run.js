@@ -91,6 +91,8 @@
       if ((await send('GET', String(waiting?.dataset.wait))).ready) { location.reload(); return; }
     } catch (error) {
       complain(error);
+      const { status } = /** @type {any} */ (error);
+      if (status >= 400 && status < 500 && status !== 429) return; // the next answer would be the same
     }
     setTimeout(ask, 1500);
   };

@@ -91,7 +91,9 @@
   const poll = async () => {
     try {
       show(await send('GET', `/api/runs/${run}`));
-    } catch { /* the server may be restarting */ }
+    } catch (error) { // the server may be restarting
+      if ([401, 404].includes(/** @type {any} */ (error).status)) leave(); // the page says what has happened
+    }
     if (!isLeaving) setTimeout(poll, POLL);
   };
   const source = new EventSource(`/api/runs/${run}/events`);

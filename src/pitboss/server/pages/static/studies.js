@@ -77,16 +77,20 @@
     return `It may cost $${cost.usd.toFixed(2)} (from $${cost.lo.toFixed(2)} to $${cost.hi.toFixed(2)}).`;
   };
 
+  let asked = 0;
   const look = debounce(async () => {
+    const number = ++asked;
     const request = body();
     estimate.hidden = !request;
     if (!request) return;
     try {
       const found = await send('POST', '/api/studies/estimate', request);
+      if (number !== asked) return;
       const done = found.total_runs - found.runs;
       estimate.className = 'wide notice ok';
       estimate.textContent = `${found.total_runs} runs${done > 0 ? `, ${done} of them complete already` : ''}. ${costText(found)}`;
     } catch (error) {
+      if (number !== asked) return;
       const problem = /** @type {any} */ (error);
       estimate.className = 'wide notice bad';
       estimate.textContent = problem.problem && problem.problem.hint ? `${problem.message} (${problem.problem.hint})` : problem.message;
@@ -95,7 +99,11 @@
 
   const start = async () => {
     const request = body();
-    if (!request) return;
+    if (!request) {
+      estimate.className = 'wide notice bad';
+      complain(new Error(kind === 'arena' ? 'Name a model first.' : 'Name a field and its values first.'), estimate);
+      return;
+    }
     try {
       const created = await send('POST', '/api/studies', { ...request, ...(confirmUsd ? { confirm_usd: confirmUsd } : {}), any_price: anyPrice });
       location.href = `/studies/${created.study_id}`;

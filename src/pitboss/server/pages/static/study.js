@@ -18,8 +18,8 @@
       share.textContent = `${Math.round(progress.progress_pct)} %`;
       counts.textContent = Object.entries(progress.counts).sort().map(([status, count]) => `${count} ${status.replaceAll('_', ' ')}`).join(', ');
       if (progress.is_ended) return location.reload();
-    } catch {
-      // the next look tells
+    } catch (error) {
+      if ([401, 404].includes(/** @type {any} */ (error).status)) return location.reload(); // the page says what has happened
     }
     setTimeout(look, POLL_MS);
   };
