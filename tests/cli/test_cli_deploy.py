@@ -51,6 +51,12 @@ def test_a_deployment_is_made_listed_shown_and_commanded(place: Path) -> None:
     assert "is stopped" in pitboss_refused("command", made["deployment_id"], "resume", "--home", place)
 
 
+def test_an_empty_model_is_a_mistake_and_deploys_nothing(place: Path) -> None:
+    refused = pitboss_refused("deploy", "skill.yaml", "--mode", "paper", "--model", "", "--home", place)
+    assert "--model: the value is empty" in refused
+    assert not place.exists() or pitboss_ok("deployments", "list", "--json", "--home", place).json == []
+
+
 def test_the_run_of_a_deployment_is_left_to_its_commands(place: Path) -> None:
     made = deploy(place)
     deployment, run = made["deployment_id"], made["run_id"]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 from pitboss.core.errors import BudgetExceeded, InvariantError, RunCancelled, TransientError, UserError
 from pitboss.terminal import screen
 from pitboss.terminal.exit_codes import FAILED, INTERRUPTED
-from pitboss.terminal.options import Amount, Json, Override, RangeEnd, WholeNumber, option
+from pitboss.terminal.options import Amount, Json, Name, Override, RangeEnd, WholeNumber, option
 from pitboss.terminal.workspace_options import Location, WorkspaceOptions
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def memory(
     skill: Path,
     /,
     *,
-    model: Annotated[str, option("--model", "The model to test, instead of the skill's.")] = "",
+    model: Annotated[Name, option("--model", "The model to test, instead of the skill's.")] = "",
     from_: Annotated[
         RangeEnd | None,
         option(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pitboss.core.errors import BudgetExceeded, InvariantError, TransientError, UserError
 from pitboss.terminal import screen
-from pitboss.terminal.options import Json, option
+from pitboss.terminal.options import Json, Name, option
 from pitboss.terminal.workspace_options import Location, WorkspaceOptions
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def chat(
     about: str = "",
     /,
     *,
-    model: Annotated[str, option("--model", "Language model that answers. Default: the setting chat_model.")] = "",
+    model: Annotated[Name, option("--model", "Language model that answers. Default: the setting chat_model.")] = "",
     question: Annotated[str, option("--question", "Ask this once and end, instead of asking at the terminal.")] = "",
     json: Json = False,
     location: Location,

@@ -8,7 +8,7 @@ from cyclopts import App
 from pitboss.cli import deployment_caps
 from pitboss.core.deployment import COMMAND_MEANINGS, MODE_MEANINGS, Command, Mode
 from pitboss.terminal import screen
-from pitboss.terminal.options import Amount, Json, Override, option
+from pitboss.terminal.options import Amount, Json, Name, Override, option
 from pitboss.terminal.workspace_options import LOCAL_USER, Location
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def deploy(
     account: Annotated[
         str, option("--account", "Name of the account for shadow and live (`pitboss live accounts`).")
     ] = "",
-    model: Annotated[str, option("--model", "Model or policy in place of the skill's.")] = "",
+    model: Annotated[Name, option("--model", "Model or policy in place of the skill's.")] = "",
     equity: Annotated[Amount, option("--equity", "Paper money to start with.")] = Decimal(10_000),
     set_: Override = (),
     max_cost_usd: Annotated[

@@ -3,14 +3,14 @@
 from typing import Annotated
 
 from pitboss.terminal import screen
-from pitboss.terminal.options import Json, option
+from pitboss.terminal.options import Json, Name, option
 from pitboss.terminal.workspace_options import Location
 
 
 def doctor(
     *,
     model: Annotated[
-        str, option("--model", "Also send this model one small request, as `pitboss models test` does.")
+        Name, option("--model", "Also send this model one small request, as `pitboss models test` does.")
     ] = "",
     json: Json = False,
     location: Location,

@@ -11,7 +11,7 @@ from pitboss.cli import runs_prune as pruning
 from pitboss.cli.runs_list import list_
 from pitboss.core.errors import UserError
 from pitboss.terminal import screen
-from pitboss.terminal.options import Amount, Json, Override, RunId, option
+from pitboss.terminal.options import Amount, Json, Name, Override, RunId, option
 from pitboss.terminal.workspace_options import Location
 
 app = App(name="runs", help="List, show, resume, verify, fork, export, import, compare, delete and prune runs.")
@@ -220,7 +220,7 @@ def fork(
     *,
     at: Annotated[str, option("--at", "First tick to decide again: a time (UTC), or the number of its record.")],
     set_: Override = (),
-    model: Annotated[str, option("--model", "Model to use from that tick on.")] = "",
+    model: Annotated[Name, option("--model", "Model to use from that tick on.")] = "",
     max_cost_usd: Annotated[Amount | None, option("--max-cost-usd", "Stop when the model has cost this much.")] = None,
     price_in: Annotated[Amount | None, option("--price-in", "Price of a million input tokens, in USD.")] = None,
     price_out: Annotated[Amount | None, option("--price-out", "Price of a million output tokens, in USD.")] = None,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pitboss.cli.run_status import Status, status_text
 from pitboss.core.errors import ReplayMismatch, UserError
 from pitboss.terminal import screen
-from pitboss.terminal.options import Json, WholeNumber, option
+from pitboss.terminal.options import Json, Name, WholeNumber, option
 from pitboss.terminal.workspace_options import Location
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def list_(
     *,
     limit: Annotated[WholeNumber, option("--limit", "Maximum number of runs to list.")] = 100,
     status: Annotated[Status | None, option("--status", "Only runs with this status.")] = None,
-    model: Annotated[str, option("--model", "Only runs of this model, such as policy/hold.")] = "",
+    model: Annotated[Name, option("--model", "Only runs of this model, such as policy/hold.")] = "",
     skill: Annotated[str, option("--skill", "Only runs of the skill with this name.")] = "",
     study: Annotated[str, option("--study", "Only runs of this study: its id, or its first characters.")] = "",
     json: Json = False,

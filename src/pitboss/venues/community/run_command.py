@@ -10,7 +10,7 @@ from pitboss.report.figures import plural
 from pitboss.terminal import screen
 from pitboss.terminal.exit_codes import INTERRUPTED
 from pitboss.terminal.live_options import DEFAULT_LIVE_OPTIONS, LiveCommandOptions
-from pitboss.terminal.options import Duration, Override, WholeNumber, option
+from pitboss.terminal.options import Duration, Name, Override, WholeNumber, option
 from pitboss.terminal.workspace_options import Location, WorkspaceOptions
 from pitboss.venues.community.runner_token import TOKEN_NAME, runner_token
 
@@ -41,7 +41,7 @@ def run(
         Literal["1", "2"], option("--protocol", "Protocol of requests; with 2 the token never leaves this machine.")
     ] = "2",
     model: Annotated[
-        str, option("--model", "Model or policy in place of the skill's: policy/silent, groq/…, llm.")
+        Name, option("--model", "Model or policy in place of the skill's: policy/silent, groq/…, llm.")
     ] = "",
     every: Annotated[
         Duration | None, option("--every", "Time between heartbeats, from 1s to 24h. Default: the skill's, 60s.")

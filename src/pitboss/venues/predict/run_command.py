@@ -10,7 +10,7 @@ from pitboss.report.figures import plural
 from pitboss.terminal import screen
 from pitboss.terminal.exit_codes import INTERRUPTED
 from pitboss.terminal.live_options import DEFAULT_LIVE_OPTIONS, LiveCommandOptions
-from pitboss.terminal.options import Amount, Duration, Override, WholeNumber, option
+from pitboss.terminal.options import Amount, Duration, Name, Override, WholeNumber, option
 from pitboss.terminal.workspace_options import Location, WorkspaceOptions
 from pitboss.venues.predict.writer_choice import Network, Writer
 
@@ -30,7 +30,7 @@ def run(
     /,
     *,
     model: Annotated[
-        str, option("--model", "Model or policy in place of the skill's: policy/alternate, groq/…, llm.")
+        Name, option("--model", "Model or policy in place of the skill's: policy/alternate, groq/…, llm.")
     ] = "",
     every: Annotated[
         Duration | None, option("--every", "Time between ticks, from 1s to 1h. Default: the skill's, 60s.")
