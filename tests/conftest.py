@@ -1,4 +1,4 @@
-"""What holds for every test."""
+"""Configuration of all tests: caches, temporary folders in memory, forked workers, Hypothesis, options."""
 
 import atexit
 import gc
@@ -15,7 +15,7 @@ from hypothesis import settings
 import argument_cache
 import database_template
 import example_counts
-import forked
+import forked_process
 import forked_workers
 import market_cache
 import parquet_cache
@@ -24,13 +24,13 @@ import signal_handlers
 import statement_cache
 from demo_workspace import demo_workspace
 
-# What one process has compiled is there for all others. Without that every worker, and every program that a test starts,
-# would compile the libraries anew, which takes longer than most tests.
+# Compiled bytecode is shared. Without it every worker, and every program that a test starts, would compile the libraries
+# again, which takes longer than most tests.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-# Thousands of small databases, each of which waits for the disk at every commit: memory is as good, where there is enough
-# of it and programs may be run from there. No test cuts the power, and whoever is only killed leaves the same files behind.
+# Thousands of small databases would wait for the disk at every commit. Temporary files are in memory where there is enough of
+# it and programs may be executed from there; a killed process leaves the same files in memory as on a disk.
 MEMORY, ENOUGH = Path("/dev/shm"), 4 << 30
 if (
     os.access(MEMORY, os.W_OK)
@@ -53,37 +53,36 @@ for name in ("OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS"):
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# How long an example takes says more about what else this machine does than about the code; speed is `make bench`.
-# Where CI decides over a change the examples are the same every time; by hand every run looks for new ones.
-# Properties that name no number of examples are tried with this one; `example_counts` scales it.
+# No deadline: the time of an example depends on the load of the machine. In CI the examples are the same every time, by hand
+# they are random. `max_examples` is for properties that set none; `example_counts` scales it.
 settings.register_profile("pitboss", deadline=None, derandomize=bool(os.environ.get("CI")), max_examples=40)
 settings.load_profile("pitboss")
 
 
-# Collecting makes half a million objects that stay until the end. The garbage collector need not go through them again and
-# again: it begins with the first test, and then leaves them out.
+# Collecting creates half a million objects that stay until the end. The garbage collector is off until the first test and
+# then leaves them out.
 gc.disable()
 
 
 def pytest_collection_finish() -> None:
-    """Begin to collect garbage, of tests alone, and less often than in a small program."""
+    """Enable the garbage collector for objects of tests, with a higher threshold than the default."""
     gc.freeze()
     gc.set_threshold(50_000)  # as `pitboss` does; at 10,000 collections take two percent of the processor time
     gc.enable()
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Half as many again as there are processors: much of the suite waits for processes, servers and clocks."""
+    """1.5 workers per processor: much of the suite waits for processes, servers and clocks."""
     count = max(2, (os.cpu_count() or 2) * 3 // 2)
     if not forked_workers.AVAILABLE:
         return count
     config.pluginmanager.register(forked_workers.ForkedWorkers(count, _prepare))
-    return 0  # none of xdist's own
+    return 0  # no workers of xdist
 
 
 def _prepare(config: pytest.Config) -> None:
-    """Start the servers that many tests share, and make the workspace that they copy."""
-    forked.keep_server()
+    """Start the servers and create the workspace that many tests share."""
+    forked_process.keep_server()
     demo_workspace(config._tmp_path_factory)
     postgres_server.server()
 
@@ -97,7 +96,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """All workers must have the same order in the end."""
+    """Sort the tests: all workers must have the same order."""
     items.sort(key=lambda item: item.path)
     example_counts.scale(items, config.getoption("examples"))
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from forked import ForkedProcess
+from forked_process import ForkedProcess
 
 
 def demo_workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -1,6 +1,7 @@
-"""`python fork_client.py ADDRESS WORDS` is `python WORDS`, forked by the server of `forked` at that address.
+"""`python fork_client.py ADDRESS WORDS` runs `python WORDS`, forked by the server of `forked_process` at that address.
 
-For programs that others start by a command, such as the processes that pitboss itself starts. It imports little, hands its open files over, passes signals on and ends as the forked process does; that one is killed with it.
+For programs that are started by a command line. It passes its open files to the forked process, forwards signals and exits
+with the same code; the forked process is killed with it.
 """
 
 import json
@@ -11,7 +12,7 @@ import sys
 from contextlib import suppress
 from types import FrameType
 
-PASSED_ON = (signal.SIGINT, signal.SIGTERM)
+FORWARDED_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def main(address: str, *words: str) -> None:
@@ -19,7 +20,7 @@ def main(address: str, *words: str) -> None:
     server.connect(address)
     numbers = sorted(number for number in map(int, os.listdir("/dev/fd")) if _is_inherited(number))
     request = {"words": words, "environment": dict(os.environ), "cwd": os.getcwd(), "files": numbers}
-    signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON)
+    signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED_SIGNALS)
     socket.send_fds(server, [json.dumps(request).encode()], numbers)
     pid = int(server.recv(64))
     for number in numbers:
@@ -31,9 +32,9 @@ def main(address: str, *words: str) -> None:
         with suppress(ProcessLookupError):
             os.kill(pid, number)
 
-    for number in PASSED_ON:
+    for number in FORWARDED_SIGNALS:
         signal.signal(number, pass_on)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, PASSED_ON)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, FORWARDED_SIGNALS)
     code = os.waitstatus_to_exitcode(int(server.recv(64) or signal.SIGKILL))
     if code < 0:
         signal.signal(-code, signal.SIG_DFL) if -code != signal.SIGKILL else None

@@ -1,12 +1,12 @@
 """Runs the tests in worker processes that are forked from this one when all tests are collected.
 
-The workers of pytest-xdist are new interpreters, each of which imports everything and collects every test once more, and they
-send three reports for each test in many small pieces: together a tenth of the processor time of the suite. Forked workers
-have the tests already, and send one report for each test that passes. They take the names and environment variables
-of xdist's workers. Each begins with its own part of the tests in their order; one that has finished its part takes half
-of what another has left. A worker that dies fails the test that it was running, and another one continues for it.
+The workers of pytest-xdist are new interpreters, each of which imports and collects every test again, and they send three
+reports for each test: together a tenth of the processor time of the suite. Forked workers have the collected tests, and send
+one report for each passed test. They have the names and environment variables of xdist's workers. Each starts with its own
+part of the tests in order; a worker that has finished takes half of the remaining tests of another. A worker that dies
+fails its current test, and another one replaces it.
 
-Collecting all tests keeps one processor busy for many seconds. Meanwhile another process may start what many tests share.
+Collecting takes many seconds on one processor. Meanwhile another process starts the servers that many tests share.
 
 `-n auto`, the default, starts them on Linux. With `-n NUMBER`, and on other systems, xdist's own workers run the tests.
 """
@@ -34,7 +34,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from forked import leave
+from forked_process import exit_process
 
 AVAILABLE = sys.platform == "linux"
 _LENGTH = struct.Struct("!I")
@@ -208,7 +208,7 @@ class _Preparer:
                     prepare(config)
                 os.read(reading, 1)
             finally:
-                leave(0)
+                exit_process(0)
         os.close(reading)
         return cls(pid, writing)
 
@@ -354,7 +354,7 @@ def _work(session: pytest.Session, shares: Shares, number: int, pipe: int) -> No
     except BaseException:  # noqa: BLE001  nothing may get out into the code of the process that forked
         traceback.print_exc(file=sys.__stderr__)
     finally:
-        leave(code)
+        exit_process(code)
 
 
 def _set_apart(config: pytest.Config, name: str) -> None:

@@ -1,11 +1,10 @@
-"""A real Postgres for tests: the one that PITBOSS_TEST_DATABASE_URL names, or one of our own from a wheel.
+"""A real Postgres for tests: the one that PITBOSS_TEST_DATABASE_URL names, or one from a wheel.
 
-Our own is started once for a whole test run and shared by the processes of it; every process makes databases of its own in
-it. It stops, and its folder goes, with the last of them. It does not wait for the disk, and is in memory where tests are: no
-test here cuts the power.
+The one from the wheel is started once per test run and shared by all processes, each with its own databases. It stops with
+the last process and its folder is removed. It runs without fsync.
 
-To make a database and to remove it takes longer than most tests. `lent` gives one test after the other the same database,
-without the rows of the one before; one whose schema was changed is not lent again.
+Creating a database takes longer than most tests. `leased_database` gives the same one to one test after another and empties
+it in between; a database with a changed schema is not reused.
 """
 
 import atexit
@@ -43,41 +42,41 @@ def server() -> str:
         started = own.get_server(folder, cleanup_mode="delete")
         address = str(started.get_uri())
     for setting in ("fsync = off", "full_page_writes = off", "max_wal_size = '128MB'", "autovacuum = off"):
-        _say(address, f"ALTER SYSTEM SET {setting}")
-    _say(address, "SELECT pg_reload_conf()")
+        _execute(address, f"ALTER SYSTEM SET {setting}")
+    _execute(address, "SELECT pg_reload_conf()")
     return address
 
 
 def new_database() -> str:
-    """The address of a database that nobody else has."""
+    """The address of a new database."""
     name = f"t{os.getpid()}_{next(_numbers)}"
-    _say(server(), f'CREATE DATABASE "{name}"')
+    _execute(server(), f'CREATE DATABASE "{name}"')
     return address_of(name)
 
 
 def copy_of(address: str) -> str:
-    """The address of a copy of a database that nobody is connected to."""
+    """The address of a copy of a database without connections."""
     from sqlalchemy import make_url
 
     name = f"t{os.getpid()}_{next(_numbers)}"
-    _say(server(), f'CREATE DATABASE "{name}" TEMPLATE "{make_url(address).database}" STRATEGY FILE_COPY')
+    _execute(server(), f'CREATE DATABASE "{name}" TEMPLATE "{make_url(address).database}" STRATEGY FILE_COPY')
     return address_of(name)
 
 
 def drop(address: str) -> None:
-    """Remove a database, whoever still has it open, and those that were lent as copies of it."""
+    """Remove a database and its leased copies, also with open connections."""
     from sqlalchemy import make_url
 
     for database in _free.pop(address, ()):
         database.drop()
-    _say(server(), f'DROP DATABASE IF EXISTS "{make_url(address).database}" WITH (FORCE)')
+    _execute(server(), f'DROP DATABASE IF EXISTS "{make_url(address).database}" WITH (FORCE)')
 
 
 @contextmanager
-def lent(template: str) -> Iterator[str]:
+def leased_database(template: str) -> Iterator[str]:
     """The address of a database like a template that nobody is connected to, for one test."""
     free = _free.setdefault(template, [])
-    database = free.pop() if free else _Lendable.copy(template)
+    database = free.pop() if free else _LeasedDatabase.copy(template)
     try:
         yield database.address
     except BaseException:
@@ -90,7 +89,7 @@ def lent(template: str) -> Iterator[str]:
 
 
 @dataclass
-class _Lendable:
+class _LeasedDatabase:
     """A database, a connection to it that is kept, and what its schema and its rows were before the first test."""
 
     address: str
@@ -98,7 +97,7 @@ class _Lendable:
     original: tuple[Any, ...] = ()
 
     @classmethod
-    def copy(cls, template: str) -> "_Lendable":
+    def copy(cls, template: str) -> "_LeasedDatabase":
         address = copy_of(template)
         database = cls(address, _connect(address))
         database.connection.execute("SET session_replication_role = replica")  # rows go in any order, without triggers
@@ -125,8 +124,8 @@ class _Lendable:
         drop(self.address)
 
 
-_free: dict[str, list[_Lendable]] = {}
-"""What is not lent now, by template."""
+_free: dict[str, list[_LeasedDatabase]] = {}
+"""Databases that are free, by template."""
 _END_OTHERS = """
 SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
 """
@@ -158,7 +157,7 @@ def address_of(name: str) -> str:
     return make_url(server()).set(database=name).render_as_string(hide_password=False)
 
 
-def _say(address: str, statement: str) -> None:
+def _execute(address: str, statement: str) -> None:
     _kept(address).execute(statement)
 
 

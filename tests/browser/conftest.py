@@ -26,7 +26,7 @@ from browser import forked_programs
 from browser.full_workspace import PASSWORD, full_workspace
 from browser.scripted_model import ScriptedModel
 from demo_workspace import demo_workspace
-from forked import ForkedProcess, forked_command
+from forked_process import ForkedProcess, forked_command
 from pitboss.bootstrap.accounts import Accounts
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import look_into, open_workspace
@@ -51,7 +51,7 @@ NOBODY: dict[str, Any] = {"cookies": []}
 
 
 @dataclass
-class Served:
+class RunningServer:
     """A running server."""
 
     url: str
@@ -73,7 +73,7 @@ class Served:
 
 
 @dataclass
-class Visit:
+class PageVisit:
     """What the pages of a test may do, and what they did that they must not."""
 
     address: str
@@ -102,7 +102,7 @@ class OpenBrowser:
         self._loop: asyncio.AbstractEventLoop | None = None
         self.browser: Any = None
         self.context: Any = None
-        self.visit: Visit | None = None
+        self.visit: PageVisit | None = None
         """What the test that uses the tab expects of its pages."""
         self._tabs: dict[bool, Any] = {}
         """By whether their pages are drawn."""
@@ -208,7 +208,7 @@ def open_page(context: Any, open_browser: OpenBrowser) -> Iterator[Callable[...,
     faults: list[str] = []
 
     def open_(
-        server: Served,
+        server: RunningServer,
         path: str = "/",
         size: dict[str, int] = WIDE,
         theme: str = "light",
@@ -219,7 +219,7 @@ def open_page(context: Any, open_browser: OpenBrowser) -> Iterator[Callable[...,
         page = open_browser.tab(drawn)
         open_browser.visit = None
         open_browser.rest()  # until it is left a page may ask for something, and the cookies change
-        open_browser.visit = Visit(server.address, expected, faults)
+        open_browser.visit = PageVisit(server.address, expected, faults)
         page.set_viewport_size(size)
         page.emulate_media(color_scheme=theme)
         context.clear_cookies()
@@ -256,18 +256,18 @@ def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Served]]:
+def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., RunningServer]]:
     """Start `pitboss serve` on a copy of a workspace. Keywords are variables of its environment."""
     processes: list[subprocess.Popen[str]] = []
 
-    def start(source: Path, ids: dict[str, str] | None = None, **environment: str) -> Served:
+    def start(source: Path, ids: dict[str, str] | None = None, **environment: str) -> RunningServer:
         home = Path(shutil.copytree(source, tmp_path_factory.mktemp("served") / "home"))
         options = ("--home", home, "--port", 0, "--json")
         program = (forked_programs.__file__, json.dumps(forked_command()), "pitboss", "serve")
         process = ForkedProcess(*program, *options, env={**os.environ, **environment})
         processes.append(process)
         assert process.stdout is not None
-        return Served(**json.loads(process.stdout.readline()), home=home, ids=ids or {})
+        return RunningServer(**json.loads(process.stdout.readline()), home=home, ids=ids or {})
 
     yield start
     for process in processes:
@@ -286,7 +286,7 @@ def model() -> Iterator[ScriptedModel]:
 
 
 @pytest.fixture(scope="session")
-def server(serve: Callable[..., Served], demo_home: Path, model: ScriptedModel) -> Served:
+def server(serve: Callable[..., RunningServer], demo_home: Path, model: ScriptedModel) -> RunningServer:
     """The demo workspace, with workers and a model that costs money."""
     with look_into(load_settings(demo_home)) as workspace:
         ids = {"traded": workspace.runs.listing(1).runs[0].id}
@@ -305,14 +305,16 @@ def server(serve: Callable[..., Served], demo_home: Path, model: ScriptedModel) 
 
 
 @pytest.fixture(scope="session")
-def full_server(serve: Callable[..., Served], demo_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Served:
+def full_server(
+    serve: Callable[..., RunningServer], demo_home: Path, tmp_path_factory: pytest.TempPathFactory
+) -> RunningServer:
     """A workspace with something on every page, in which nothing is executed."""
     home, ids = full_workspace(demo_home, tmp_path_factory)
     return serve(home, ids, PITBOSS_EXECUTOR="none")
 
 
 @pytest.fixture(scope="session")
-def empty_server(serve: Callable[..., Served], tmp_path_factory: pytest.TempPathFactory) -> Served:
+def empty_server(serve: Callable[..., RunningServer], tmp_path_factory: pytest.TempPathFactory) -> RunningServer:
     """A workspace without runs, skills and data, with the admin anna."""
     home = tmp_path_factory.mktemp("empty") / "home"
     with open_workspace(load_settings(home)) as workspace:

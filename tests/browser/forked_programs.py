@@ -1,6 +1,6 @@
 """Runs a module of pitboss like `python -m`, and forks the programs that it starts, such as workers, instead of starting interpreters.
 
-Its arguments: the command of `forked.command` as JSON, the module, and the arguments of the module.
+Its arguments: the command of `forked_command` as JSON, the module, and the arguments of the module.
 """
 
 import json

@@ -30,7 +30,7 @@ from pitboss.server.app import create_app
 from pitboss.store.import_run import insert_run
 from pitboss.store.passwords import hash_password
 from server.web.conftest import ADDRESS, TOKEN
-from server.web.queue_work import work_off
+from server.web.queue_work import run_queued
 from server.web.test_api_runs import DAY
 from server.web.test_api_studies import ARENA, SWEEP
 from server.web.test_panel_pages import pay
@@ -100,7 +100,7 @@ def _runs(workspace: Workspace, client: TestClient) -> dict[str, str]:
     ids["fork"] = _created(client.post(f"/api/runs/{traded.id}/fork", json=change))["run_id"]
     for name, body in (("sweep", SWEEP), ("arena", ARENA)):
         ids[name] = _created(client.post("/api/studies", json=body))["study_id"]
-    work_off(workspace)
+    run_queued(workspace)
     ids["waiting_study"] = _created(client.post("/api/studies", json={**SWEEP, "name": "waits"}))["study_id"]
     ids["queued"] = _created(client.post("/api/runs", json={**DAY, "model": "policy/buy_and_hold"}))["run_id"]
     journal = journal_of(workspace, traded)

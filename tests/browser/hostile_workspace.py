@@ -17,7 +17,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from forked import ForkedProcess
+from forked_process import ForkedProcess
 from pitboss.bootstrap.accounts import Accounts
 from pitboss.bootstrap.machine import SystemClock, random_hex
 from pitboss.bootstrap.settings import load_settings

@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx2
 
-from browser.conftest import NARROW, Served, overflow
+from browser.conftest import NARROW, RunningServer, overflow
 from browser.page_screenshots import save_screenshot
 from browser.scripted_model import SLOW, ScriptedModel
 from server.web.test_api_runs import DAY
@@ -17,14 +17,14 @@ PATIENCE_MS = 60_000
 """Until a worker, which is another process, has begun."""
 
 
-def begin(server: Served, body: dict[str, Any]) -> str:
+def begin(server: RunningServer, body: dict[str, Any]) -> str:
     """Queue a run, and return its id."""
     reply = httpx2.post(f"{server.api}/runs", json=body, headers={"Authorization": f"Bearer {server.token}"})
     assert reply.status_code == 201, reply.text
     return reply.json()["run_id"]
 
 
-def status(server: Served, run_id: str) -> str:
+def status(server: RunningServer, run_id: str) -> str:
     reply = httpx2.get(f"{server.api}/runs/{run_id}", headers={"Authorization": f"Bearer {server.token}"})
     return reply.json()["status"]
 
@@ -40,7 +40,7 @@ def curve(page: Any) -> int:
 
 
 def test_a_run_is_watched_on_a_phone_until_its_end(
-    server: Served, model: ScriptedModel, open_page: Callable[..., Any], screenshots: Path
+    server: RunningServer, model: ScriptedModel, open_page: Callable[..., Any], screenshots: Path
 ) -> None:
     model.hold()
     page = open_page(server, f"/runs/{begin(server, SLOW_DAY)}", NARROW)
@@ -63,7 +63,7 @@ def test_a_run_is_watched_on_a_phone_until_its_end(
 
 
 def test_a_run_is_cancelled_by_its_button_while_it_is_executed_and_while_it_waits(
-    server: Served, full_server: Served, model: ScriptedModel, open_page: Callable[..., Any]
+    server: RunningServer, full_server: RunningServer, model: ScriptedModel, open_page: Callable[..., Any]
 ) -> None:
     model.hold()
     run_id = begin(server, {**SLOW_DAY, "from": "2025-03-05", "to": "2025-03-06"})

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from browser.conftest import NARROW, Served, overflow
+from browser.conftest import NARROW, RunningServer, overflow
 from browser.scripted_model import ScriptedModel
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import look_into
@@ -19,7 +19,9 @@ def ask(page: Any, text: str) -> None:
     page.locator("#chat button[data-do=stop-chat]").wait_for(state="hidden")
 
 
-def test_an_answer_has_steps_links_and_marks_what_no_fact_holds(server: Served, open_page: Callable[..., Any]) -> None:
+def test_an_answer_has_steps_links_and_marks_what_no_fact_holds(
+    server: RunningServer, open_page: Callable[..., Any]
+) -> None:
     run_id = server.ids["traded"]
     page = open_page(server, f"/runs/{run_id}")
     assert not page.locator("#chat").is_visible()
@@ -42,7 +44,7 @@ def test_an_answer_has_steps_links_and_marks_what_no_fact_holds(server: Served, 
 
 
 def test_a_page_without_a_session_forgets_the_conversations_of_its_tab(
-    server: Served, open_page: Callable[..., Any]
+    server: RunningServer, open_page: Callable[..., Any]
 ) -> None:
     conversations = "Object.keys(sessionStorage).filter((name) => name.startsWith('pitboss-chat:')).length"
     page = open_page(server, f"/runs/{server.ids['traded']}")
@@ -53,7 +55,7 @@ def test_a_page_without_a_session_forgets_the_conversations_of_its_tab(
     assert page.evaluate(conversations) == 0
 
 
-def test_text_of_a_model_is_inert(server: Served, model: ScriptedModel, open_page: Callable[..., Any]) -> None:
+def test_text_of_a_model_is_inert(server: RunningServer, model: ScriptedModel, open_page: Callable[..., Any]) -> None:
     model.says["Be hostile"] = HOSTILE
     page = open_page(server, "/")
     dialogs: list[Any] = []
@@ -65,7 +67,7 @@ def test_text_of_a_model_is_inert(server: Served, model: ScriptedModel, open_pag
 
 
 def test_a_card_is_confirmed_and_sent_with_the_session_of_the_person(
-    server: Served, open_page: Callable[..., Any]
+    server: RunningServer, open_page: Callable[..., Any]
 ) -> None:
     page = open_page(server, f"/runs/{server.ids['traded']}")
     ask(page, "Please change the leverage")
@@ -84,12 +86,12 @@ def test_a_card_is_confirmed_and_sent_with_the_session_of_the_person(
     assert version(server) == before + 1
 
 
-def version(server: Served) -> int:
+def version(server: RunningServer) -> int:
     with look_into(load_settings(server.home)) as workspace:
         return workspace.skills.get("trend-thesis", None).version
 
 
-def test_the_drawer_fills_a_phone_and_nothing_is_wider(server: Served, open_page: Callable[..., Any]) -> None:
+def test_the_drawer_fills_a_phone_and_nothing_is_wider(server: RunningServer, open_page: Callable[..., Any]) -> None:
     page = open_page(server, "/", size=NARROW)
     page.get_by_role("button", name="Ask").first.click()
     for theme in ("dark", "light"):

@@ -3,10 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
-from browser.conftest import NARROW, Served, overflow
+from browser.conftest import NARROW, RunningServer, overflow
 
 
-def test_a_deployment_is_paused_with_a_reason_and_resumed(full_server: Served, open_page: Callable[..., Any]) -> None:
+def test_a_deployment_is_paused_with_a_reason_and_resumed(
+    full_server: RunningServer, open_page: Callable[..., Any]
+) -> None:
     page = open_page(full_server, f"/deployments/{full_server.ids['paper_deployment']}", size=NARROW)
     assert page.locator(".deployment-head .badges").inner_text().split() == ["paper", "running"]
     assert overflow(page) <= 0
@@ -28,7 +30,7 @@ def test_a_deployment_is_paused_with_a_reason_and_resumed(full_server: Served, o
 
 
 def test_a_halt_asks_for_a_reason_and_real_money_for_the_typed_name(
-    full_server: Served, open_page: Callable[..., Any]
+    full_server: RunningServer, open_page: Callable[..., Any]
 ) -> None:
     page = open_page(
         full_server, f"/deployments/{full_server.ids['halted_deployment']}", theme="dark", expected=("status of 409",)
@@ -54,7 +56,7 @@ def test_a_halt_asks_for_a_reason_and_real_money_for_the_typed_name(
     page.get_by_text("LIVE · armed").wait_for()
 
 
-def test_a_skill_is_deployed_on_paper_from_its_page(full_server: Served, open_page: Callable[..., Any]) -> None:
+def test_a_skill_is_deployed_on_paper_from_its_page(full_server: RunningServer, open_page: Callable[..., Any]) -> None:
     page = open_page(full_server, "/skills/trend-thesis", size=NARROW, expected=("status of 422",))
     page.click("[data-do=deploy]")
     assert page.locator("#deploy-confirm").is_hidden()
@@ -70,7 +72,7 @@ def test_a_skill_is_deployed_on_paper_from_its_page(full_server: Served, open_pa
 
 
 def test_a_cap_beyond_the_skill_is_refused_in_the_drawer_and_a_lower_one_is_in_effect_at_once(
-    full_server: Served, open_page: Callable[..., Any]
+    full_server: RunningServer, open_page: Callable[..., Any]
 ) -> None:
     path = f"/deployments/{full_server.ids['paper_deployment']}"
     page = open_page(full_server, path, size=NARROW, expected=("status of 422",))

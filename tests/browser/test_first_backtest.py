@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from browser.conftest import NARROW, Served
+from browser.conftest import NARROW, RunningServer
 from browser.page_screenshots import PageChecker
 from browser.scripted_model import ScriptedModel
 from pitboss.bootstrap.settings import load_settings
@@ -26,7 +26,7 @@ FINISHED_MS = 60_000
 
 
 def test_an_empty_workspace_says_what_to_do_and_two_clicks_lead_to_a_finished_backtest(
-    empty_server: Served, open_page: Callable[..., Any], pictures: Path | None
+    empty_server: RunningServer, open_page: Callable[..., Any], pictures: Path | None
 ) -> None:
     page = open_page(empty_server, drawn=pictures is not None)
     looks = PageChecker(page, pictures)
@@ -48,7 +48,7 @@ def test_an_empty_workspace_says_what_to_do_and_two_clicks_lead_to_a_finished_ba
 
 
 def test_the_range_is_chosen_on_the_chart_and_a_dear_run_and_its_fork_ask_before_they_spend(
-    server: Served, model: ScriptedModel, open_page: Callable[..., Any]
+    server: RunningServer, model: ScriptedModel, open_page: Callable[..., Any]
 ) -> None:
     page = open_page(server, "/backtest?skill=trend-thesis&data=demo", expected=("status of 409",))
     before = page.input_value("#from")
@@ -115,7 +115,7 @@ def test_the_range_is_chosen_on_the_chart_and_a_dear_run_and_its_fork_ask_before
     assert len(runs_of(server)) == len(runs) + 1
 
 
-def runs_of(server: Served) -> set[str]:
+def runs_of(server: RunningServer) -> set[str]:
     """The ids of all runs, those of forks too."""
     with look_into(load_settings(server.home)) as workspace:
         return {run.id for run in workspace.runs.listing().runs}

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
-from browser.conftest import Served
+from browser.conftest import RunningServer
 
 
 def test_the_link_opens_the_home_page_and_the_theme_button_switches(
-    server: Served, open_page: Callable[..., Any]
+    server: RunningServer, open_page: Callable[..., Any]
 ) -> None:
     page = open_page(server)
     assert page.title() == "Home – pitboss"

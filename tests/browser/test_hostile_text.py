@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import pytest
 
-from browser.conftest import NOBODY, WIDE, Served, overflow
+from browser.conftest import NOBODY, WIDE, RunningServer, overflow
 from browser.hostile_text import hostile_strings
 from browser.hostile_workspace import CATALOG, shared_hostile
 from browser.page_screenshots import LOW, assert_fits, wait_until_settled
@@ -81,7 +81,7 @@ REFUSALS = ("status of 401", "status of 404", "status of 422", "status of 400")
 class HostileApp:
     """A server over a workspace of hostile texts."""
 
-    server: Served
+    server: RunningServer
     strings: list[str]
 
     @property
@@ -92,7 +92,7 @@ class HostileApp:
 @pytest.fixture(scope="session", params=["quick", pytest.param("whole", marks=pytest.mark.proof)])
 def hostile(
     request: pytest.FixtureRequest,
-    serve: Callable[..., Served],
+    serve: Callable[..., RunningServer],
     model: ScriptedModel,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> HostileApp:

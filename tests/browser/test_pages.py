@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from fastapi.routing import APIRoute
 
-from browser.conftest import NARROW, NOBODY, Served
+from browser.conftest import NARROW, NOBODY, RunningServer
 from browser.full_workspace import PASSWORD
 from browser.page_screenshots import SIZES, THEMES, PageChecker, save_screenshot, wait_until_settled
 from browser.test_hostile_text import PAGES as OPENED_WITH_HOSTILE_TEXT
@@ -89,7 +89,7 @@ def test_every_page_of_the_app_is_looked_at(tmp_path: Path) -> None:
 
 
 def test_every_page_fits_a_phone_and_a_wide_window(
-    full_server: Served, open_page: Callable[..., Any], pictures: Path | None
+    full_server: RunningServer, open_page: Callable[..., Any], pictures: Path | None
 ) -> None:
     """Those that `test_hostile_text.py` opens in the same widths are left to it."""
     looks = PageChecker(open_page(full_server, "/", NARROW, drawn=pictures is not None), pictures)
@@ -105,7 +105,7 @@ def test_every_page_fits_a_phone_and_a_wide_window(
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("theme", THEMES)
 def test_every_page_opened_anew_in_each_theme_and_size(
-    theme: str, size: str, full_server: Served, open_page: Callable[..., Any], screenshots: Path
+    theme: str, size: str, full_server: RunningServer, open_page: Callable[..., Any], screenshots: Path
 ) -> None:
     page = open_page(full_server, "/", SIZES[size], theme)
     for pages in PAGES.values():
@@ -117,7 +117,7 @@ def test_every_page_opened_anew_in_each_theme_and_size(
 
 
 def test_the_pages_of_signing_in_and_of_refusals(
-    full_server: Served, open_page: Callable[..., Any], pictures: Path | None
+    full_server: RunningServer, open_page: Callable[..., Any], pictures: Path | None
 ) -> None:
     refusals = ("status of 403", "status of 404")
     page = open_page(full_server, "/settings", state=NOBODY, expected=refusals)

@@ -6,14 +6,16 @@ from typing import Any
 
 import httpx2
 
-from browser.conftest import NARROW, Served, overflow
+from browser.conftest import NARROW, RunningServer, overflow
 
 BARS = "open_time,open,high,low,close,volume\n" + "\n".join(
     f"2025-01-0{day}T{hour:02d}:00:00Z,10,11,9,10,1" for day in (1, 3) for hour in range(24)
 )
 
 
-def test_a_sweep_is_started_in_the_form_and_ends_with_its_report(server: Served, open_page: Callable[..., Any]) -> None:
+def test_a_sweep_is_started_in_the_form_and_ends_with_its_report(
+    server: RunningServer, open_page: Callable[..., Any]
+) -> None:
     page = open_page(server, "/studies")
     page.click("[data-do=new-sweep]")
     page.fill("#from", "2025-03-01")
@@ -38,7 +40,7 @@ def test_a_sweep_is_started_in_the_form_and_ends_with_its_report(server: Served,
 
 
 def test_a_file_is_imported_and_its_missing_day_is_in_the_calendar(
-    full_server: Served, open_page: Callable[..., Any], tmp_path: Path
+    full_server: RunningServer, open_page: Callable[..., Any], tmp_path: Path
 ) -> None:
     file = tmp_path / "BTC.csv"
     file.write_text(BARS)
@@ -57,7 +59,7 @@ def test_a_file_is_imported_and_its_missing_day_is_in_the_calendar(
     assert overflow(page) <= 0
 
 
-def test_a_download_shows_why_it_failed(full_server: Served, open_page: Callable[..., Any]) -> None:
+def test_a_download_shows_why_it_failed(full_server: RunningServer, open_page: Callable[..., Any]) -> None:
     page = open_page(full_server, "/data", theme="dark")
     page.click("[data-do=open-download]")
     page.fill("#symbols", "BTC")

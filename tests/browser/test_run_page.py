@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from browser.conftest import NARROW, WIDE, Served, overflow
+from browser.conftest import NARROW, WIDE, RunningServer, overflow
 
 RULE = "R3_POSITION_CAP"
 MARGIN = "limit $2,022.02, with this order $8,087.69: $6,065.67 beyond"
@@ -13,7 +13,7 @@ EQUITY, PRICES = "figure[data-part=equity]", "figure[data-part='price/BTC']"
 
 
 @pytest.fixture(scope="module")
-def run_id(server: Served) -> str:
+def run_id(server: RunningServer) -> str:
     return server.ids["traded"]
 
 
@@ -27,7 +27,7 @@ def placed(page: Any, text: str) -> None:
 
 
 def test_a_refused_decision_is_found_and_its_rule_and_margin_are_read(
-    server: Served, run_id: str, open_page: Callable[..., Any]
+    server: RunningServer, run_id: str, open_page: Callable[..., Any]
 ) -> None:
     page = open_page(server, f"/runs/{run_id}")
     rows_shown(page, 92)  # the proposals
@@ -54,7 +54,7 @@ def test_a_refused_decision_is_found_and_its_rule_and_margin_are_read(
 
 
 def test_the_keyboard_moves_through_the_table_and_opens_a_decision(
-    server: Served, run_id: str, open_page: Callable[..., Any]
+    server: RunningServer, run_id: str, open_page: Callable[..., Any]
 ) -> None:
     page = open_page(server, f"/runs/{run_id}?outcome=refused")
     rows_shown(page, 8)
@@ -74,7 +74,7 @@ def test_the_keyboard_moves_through_the_table_and_opens_a_decision(
 
 
 def test_charts_zoom_pan_and_return_and_their_read_out_follows(
-    server: Served, run_id: str, open_page: Callable[..., Any]
+    server: RunningServer, run_id: str, open_page: Callable[..., Any]
 ) -> None:
     page = open_page(server, f"/runs/{run_id}")
     whole, prices = (page.get_attribute(figure, "data-start") for figure in (EQUITY, PRICES))
@@ -106,7 +106,7 @@ def test_charts_zoom_pan_and_return_and_their_read_out_follows(
 
 
 def test_a_mark_on_a_chart_opens_its_decision_and_a_link_leads_to_one(
-    server: Served, run_id: str, open_page: Callable[..., Any]
+    server: RunningServer, run_id: str, open_page: Callable[..., Any]
 ) -> None:
     page = open_page(server, f"/runs/{run_id}#d53")
     page.wait_for_selector("#decision[open] .decision[data-seq='53']")
@@ -118,7 +118,7 @@ def test_a_mark_on_a_chart_opens_its_decision_and_a_link_leads_to_one(
 
 
 def test_the_page_and_its_drawer_fit_a_phone_and_a_wide_window(
-    server: Served, run_id: str, open_page: Callable[..., Any]
+    server: RunningServer, run_id: str, open_page: Callable[..., Any]
 ) -> None:
     for size, theme in ((NARROW, "light"), (WIDE, "dark")):
         page = open_page(server, f"/runs/{run_id}", size, theme)
@@ -132,7 +132,7 @@ def test_the_page_and_its_drawer_fit_a_phone_and_a_wide_window(
 
 
 def test_a_decision_is_asked_again_and_the_fork_is_followed_to_its_end_beside_its_source(
-    server: Served, run_id: str, open_page: Callable[..., Any]
+    server: RunningServer, run_id: str, open_page: Callable[..., Any]
 ) -> None:
     page = open_page(server, f"/runs/{run_id}")
     page.click("[data-do=verify-run]")

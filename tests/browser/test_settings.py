@@ -4,13 +4,15 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from browser.conftest import NOBODY, Served
+from browser.conftest import NOBODY, RunningServer
 from browser.full_workspace import PASSWORD
 
 HOSTILE = '"><img src=x onerror="document.title=1"><script>document.title=2</script>'
 
 
-def test_a_person_signs_in_manages_settings_and_signs_out(empty_server: Served, open_page: Callable[..., Any]) -> None:
+def test_a_person_signs_in_manages_settings_and_signs_out(
+    empty_server: RunningServer, open_page: Callable[..., Any]
+) -> None:
     page = open_page(empty_server, "/settings?tab=tokens", state=NOBODY)
     assert page.title() == "Sign in – pitboss"
     page.fill("#name", "Anna")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from browser.conftest import NARROW, WIDE, Served, overflow
+from browser.conftest import NARROW, WIDE, RunningServer, overflow
 from pitboss.cli.main import main
 from pitboss.runs.skill_reference import example_skills
 
@@ -16,7 +16,7 @@ EXAMPLES = {example.name: example for example in example_skills()}
 
 
 @pytest.fixture
-def visit(server: Served, open_page: Callable[..., Any]) -> Callable[..., Any]:
+def visit(server: RunningServer, open_page: Callable[..., Any]) -> Callable[..., Any]:
     """Open a page of the server."""
     return partial(open_page, server)
 
@@ -55,7 +55,7 @@ def shown_prompt(page: Any) -> tuple[str, str]:
 
 
 def test_a_skill_written_in_the_form_is_previewed_as_the_command_does_saved_and_compared(
-    visit: Callable[..., Any], server: Served, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    visit: Callable[..., Any], server: RunningServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = visit("/skills/new?from=examples/trend-thesis")
     settled(page)
@@ -134,7 +134,7 @@ def test_a_change_of_the_text_fills_the_form_and_an_error_stands_at_its_field_an
 
 
 def test_a_text_of_another_venue_brings_its_form_and_its_prompt(
-    visit: Callable[..., Any], server: Served, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    visit: Callable[..., Any], server: RunningServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = visit("/skills/new?from=examples/trend-thesis")
     settled(page)
@@ -155,7 +155,7 @@ def test_a_text_of_another_venue_brings_its_form_and_its_prompt(
         assert shown_prompt(page) == (prompt["system"], prompt["user"])
 
 
-def test_leaving_with_unsaved_changes_asks_first(visit: Callable[..., Any], server: Served) -> None:
+def test_leaving_with_unsaved_changes_asks_first(visit: Callable[..., Any], server: RunningServer) -> None:
     page = visit("/skills/trend-thesis/edit")
     settled(page)
     asked: list[str] = []

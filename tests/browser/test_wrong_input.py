@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from typing import Any
 
-from browser.conftest import ServerProcess
+from browser.conftest import RunningServer
 
 BACKTEST = "/backtest?skill=trend-thesis&data=demo"
 UNAUTHORIZED = {"status": 401, "content_type": "application/problem+json", "body": '{"detail": "no session"}'}
 
 
 def test_what_the_browser_cannot_read_is_named_at_its_field_and_starts_no_run(
-    full_server: ServerProcess, open_page: Callable[..., Any]
+    full_server: RunningServer, open_page: Callable[..., Any]
 ) -> None:
     page = open_page(full_server, BACKTEST)
     page.get_by_text("This costs nothing").wait_for()
@@ -26,7 +26,7 @@ def test_what_the_browser_cannot_read_is_named_at_its_field_and_starts_no_run(
 
 
 def test_a_study_in_which_nothing_varies_says_what_is_missing(
-    full_server: ServerProcess, open_page: Callable[..., Any]
+    full_server: RunningServer, open_page: Callable[..., Any]
 ) -> None:
     page = open_page(full_server, "/studies")
     page.click("[data-do=new-sweep]")
@@ -39,7 +39,7 @@ def test_a_study_in_which_nothing_varies_says_what_is_missing(
 
 
 def test_a_session_that_has_ended_and_a_server_that_is_away_are_told_in_words(
-    full_server: ServerProcess, open_page: Callable[..., Any]
+    full_server: RunningServer, open_page: Callable[..., Any]
 ) -> None:
     page = open_page(full_server, BACKTEST, expected=("status of 401", "ERR_FAILED"))
     page.get_by_text("This costs nothing").wait_for()
@@ -54,7 +54,7 @@ def test_a_session_that_has_ended_and_a_server_that_is_away_are_told_in_words(
 
 
 def test_the_home_page_goes_on_after_a_failure_and_leaves_when_the_session_has_ended(
-    full_server: ServerProcess, open_page: Callable[..., Any]
+    full_server: RunningServer, open_page: Callable[..., Any]
 ) -> None:
     statuses = [503, 200, 401]
     page = open_page(full_server, "/", expected=("status of 503", "status of 401"))
@@ -72,7 +72,7 @@ def test_the_home_page_goes_on_after_a_failure_and_leaves_when_the_session_has_e
 
 
 def test_the_page_of_an_active_run_is_loaded_again_when_its_run_is_gone(
-    full_server: ServerProcess, open_page: Callable[..., Any]
+    full_server: RunningServer, open_page: Callable[..., Any]
 ) -> None:
     path = f"/api/runs/{full_server.ids['queued']}"
     address = full_server.address + path.removeprefix("/api")

@@ -11,7 +11,7 @@ import pytest
 from market_files import FROM, SKILL, TO
 from run_command import CommandResult, pitboss, pitboss_ok, pitboss_refused
 
-from forked import ForkedProcess
+from forked_process import ForkedProcess
 from pitboss.bootstrap.redact import REDACTOR
 from pitboss.core.errors import UserError
 from pitboss.store.recordings import StoredRecordings

@@ -42,7 +42,7 @@ def _sqlite(request: pytest.FixtureRequest) -> Iterator[Case]:
 
 def _postgres(request: pytest.FixtureRequest) -> Iterator[Case]:
     template = request.getfixturevalue("empty_postgres")
-    with postgres_server.lent(template) as address, open_database(address) as database:
+    with postgres_server.leased_database(template) as address, open_database(address) as database:
         yield _stored(database)
 
 

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import history_check
-from forked import forked_command
+from forked_process import forked_command
 from pitboss.bootstrap.child_settings import surroundings
 from pitboss.bootstrap.settings import Settings, load_settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace

@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from forked import ForkedProcess
+from forked_process import ForkedProcess
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import open_workspace
 from pitboss.core import codec

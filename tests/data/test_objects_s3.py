@@ -14,7 +14,7 @@ import pytest
 from object_lakes import FROM, KEYS, ObjectLake, copy_of, funding, make_lake, s3_server
 
 from cli.run_command import pitboss, pitboss_ok, pitboss_refused
-from forked import ForkedProcess
+from forked_process import ForkedProcess
 from pitboss.bootstrap import machine
 from pitboss.bootstrap.redact import REDACTOR
 from pitboss.bootstrap.settings import load_settings

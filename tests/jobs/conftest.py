@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from job_workspace import END, JobWorkspace
 
-from forked import forked_command
+from forked_process import forked_command
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import open_workspace
 from pitboss.data.demo import write_demo

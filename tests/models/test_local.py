@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from example_counts import cases
-from forked import ForkedProcess
+from forked_process import ForkedProcess
 from models.tiny_weights import write_weights
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.ports import Message, ModelReply, ModelRequest

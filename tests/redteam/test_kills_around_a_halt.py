@@ -10,7 +10,7 @@ import pytest
 from halting_process import SEED, SKILL, TICKS, deployed
 from hostile_days import LivedDays, opens_while_halted
 
-from forked import ForkedProcess
+from forked_process import ForkedProcess
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import open_workspace
 from pitboss.core.snapshot import GENESIS, check

@@ -71,6 +71,13 @@ def test_packed_bars_are_the_bars_to_six_digits() -> None:
     assert np.abs(found[:, 1:] / bars[:, 1:] - 1).max() < 1e-5
 
 
+def test_values_beyond_64_bits_are_packed_exactly() -> None:
+    bars = np.array([(START, 1e300, 4e300, 5e299, 2e300), (START + STEP, 2e300, 2e300, 3.0, 1e300)])
+    assert (unpacked(pack_bars(bars, STEP)) == bars).all()
+    packed = pack_points(bars[:, 0], np.array([1e20, 5.0]))
+    assert [value / packed["scale"] for value in accumulate(packed["values"])] == [1e20, 5.0]
+
+
 def test_eleven_months_keep_the_crash_in_a_bounded_number_of_bars() -> None:
     bars = year_of_bars()
     packed = chart_of(bars)["panes"][0]["bars"]

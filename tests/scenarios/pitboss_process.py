@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from cli.run_command import CommandResult
-from forked import ForkedProcess
+from forked_process import ForkedProcess
 from pitboss.cli.main import main
 
 PATIENCE_S = 60

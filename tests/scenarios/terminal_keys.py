@@ -4,7 +4,7 @@ import os
 import pty
 import select
 
-from forked import ForkedProcess
+from forked_process import ForkedProcess
 from scenarios.pitboss_process import ENVIRONMENT, PATIENCE_S
 
 

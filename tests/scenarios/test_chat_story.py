@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pitboss_process import ENVIRONMENT, PATIENCE_S, run_in_process
 
-from forked import ForkedProcess
+from forked_process import ForkedProcess
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import look_into
 from pitboss.chat import agent, chat_model

@@ -26,7 +26,7 @@ from aiohttp import web
 from cryptography.fernet import Fernet
 from pitboss_process import ENVIRONMENT, CommandResult, wait_for_exit
 
-from forked import ForkedProcess
+from forked_process import ForkedProcess
 from key_encodings import ENCODINGS
 from pitboss.bootstrap.logs import stop_logs
 from pitboss.bootstrap.redact import REDACTOR

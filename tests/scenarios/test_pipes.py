@@ -36,6 +36,16 @@ def test_a_reader_that_stops_early_is_not_an_error(home: Path, skill: Path) -> N
     assert process.wait(timeout=60) == 0
 
 
+def test_help_that_is_not_read_to_its_end_is_not_an_error() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    result = subprocess.run(
+        [sys.executable, "-m", "pitboss", "--help"], stdout=write, stderr=subprocess.PIPE, timeout=60
+    )
+    os.close(write)
+    assert (result.returncode, result.stderr) == (0, b"")
+
+
 def test_documents_are_utf_8_whatever_the_terminal_speaks(home: Path, skill: Path) -> None:
     words = ("skill", "preview", skill, "--json", "--home", home)
     said = wait_for_exit(start_pitboss(*words, PYTHONIOENCODING="ascii", PYTHONUTF8="0"))

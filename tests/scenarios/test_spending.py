@@ -22,7 +22,7 @@ DEAR = ("--price-in", "1000", "--price-out", "1000", "--speculate", "0")
 
 
 @pytest.fixture
-def lent(monkeypatch: pytest.MonkeyPatch) -> Any:
+def lend_credentials(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The provider's address for commands of this process."""
 
     def lend(server: FakeProvider) -> None:
@@ -59,10 +59,10 @@ def exact(amount: float) -> Decimal:
 
 @pytest.mark.parametrize("json_", [(), ("--json",)])
 def test_above_five_dollars_a_backtest_needs_yes_and_nothing_is_called_or_stored(
-    json_: tuple[str, ...], home: Path, skill: Path, lent: Any
+    json_: tuple[str, ...], home: Path, skill: Path, lend_credentials: Any
 ) -> None:
     with fake_provider(decide) as server:
-        lent(server)
+        lend_credentials(server)
         refused = run_in_process(*backtest(home, skill, *DEAR, *json_), code=2)
         (line,) = [line for line in refused.err.splitlines() if line.startswith("error:")]
         assert "this may cost $" in line
@@ -76,10 +76,10 @@ def test_above_five_dollars_a_backtest_needs_yes_and_nothing_is_called_or_stored
 
 
 def test_the_setting_moves_the_limit_and_a_limit_of_the_run_makes_the_question_unneeded(
-    home: Path, skill: Path, lent: Any, monkeypatch: pytest.MonkeyPatch
+    home: Path, skill: Path, lend_credentials: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with fake_provider(decide) as server:
-        lent(server)
+        lend_credentials(server)
         monkeypatch.setenv("PITBOSS_CONFIRM_ABOVE_USD", "0.01")
         assert "more than $0.01" in run_in_process(*backtest(home, skill, *CHEAP), code=2).err
         monkeypatch.delenv("PITBOSS_CONFIRM_ABOVE_USD")
@@ -89,9 +89,9 @@ def test_the_setting_moves_the_limit_and_a_limit_of_the_run_makes_the_question_u
     assert limited["estimate"]["hi"] == 0.5
 
 
-def test_what_a_cheap_run_cost_does_not_hide_a_higher_price(home: Path, skill: Path, lent: Any) -> None:
+def test_what_a_cheap_run_cost_does_not_hide_a_higher_price(home: Path, skill: Path, lend_credentials: Any) -> None:
     with fake_provider(decide) as server:
-        lent(server)
+        lend_credentials(server)
         run_in_process(*backtest(home, skill, *CHEAP))
         calls = server.calls
         assert "needs your consent" in run_in_process(*backtest(home, skill, *DEAR), code=2).err
@@ -99,7 +99,7 @@ def test_what_a_cheap_run_cost_does_not_hide_a_higher_price(home: Path, skill: P
 
 
 def test_one_cost_in_run_spend_budget_and_report(
-    home: Path, skill: Path, lent: Any, monkeypatch: pytest.MonkeyPatch
+    home: Path, skill: Path, lend_credentials: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PITBOSS_DAILY_USD", "3")
     seen: list[tuple[Decimal, Decimal]] = []
@@ -109,7 +109,7 @@ def test_one_cost_in_run_spend_budget_and_report(
         return decide(question)
 
     with fake_provider(script) as server:
-        lent(server)
+        lend_credentials(server)
         first = run_in_process(*backtest(home, skill, *CHEAP, "--json")).json
         again = run_in_process(*backtest(home, skill, *CHEAP, "--repeats", "2", "--json")).json
     reserved = {amounts[0] for amounts in seen[:TICKS]}
@@ -139,18 +139,20 @@ def test_one_cost_in_run_spend_budget_and_report(
 
 
 def test_repeats_that_do_not_fit_into_the_day_together_are_refused_before_the_first(
-    home: Path, skill: Path, lent: Any, monkeypatch: pytest.MonkeyPatch
+    home: Path, skill: Path, lend_credentials: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PITBOSS_DAILY_USD", "3")
     with fake_provider(decide) as server:
-        lent(server)
+        lend_credentials(server)
         refused = run_in_process(*backtest(home, skill, *CHEAP, "--max-cost-usd", "1.6", "--repeats", "2"), code=2)
         assert "may spend $3 a day" in refused.err
         assert server.calls == 0
     assert run_in_process("runs", "list", "--json", "--home", home).json == []
 
 
-def test_replies_that_broke_off_after_they_were_paid_are_in_every_account(home: Path, skill: Path, lent: Any) -> None:
+def test_replies_that_broke_off_after_they_were_paid_are_in_every_account(
+    home: Path, skill: Path, lend_credentials: Any
+) -> None:
     """A provider that reports its tokens and then an error is paid; the reply is not served again."""
 
     def script(question: Any) -> Any:
@@ -161,18 +163,18 @@ def test_replies_that_broke_off_after_they_were_paid_are_in_every_account(home: 
         return provider.body(plain)
 
     with fake_provider(script) as server:
-        lent(server)
+        lend_credentials(server)
         run = run_in_process(*backtest(home, skill, *CHEAP, "--json")).json
     assert exact(run["cost_usd"]) == spent(home) == day(home)[1]
     assert run["spend"]["uncertain_usd"] == 0
 
 
 def test_a_resumed_run_is_held_to_the_day_for_what_it_may_still_cost(
-    home: Path, skill: Path, lent: Any, monkeypatch: pytest.MonkeyPatch
+    home: Path, skill: Path, lend_credentials: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PITBOSS_DAILY_USD", "3")
     with fake_provider(decide) as server:
-        lent(server)
+        lend_credentials(server)
         stopped = run_in_process(*backtest(home, skill, *CHEAP, "--max-cost-usd", "0.05", "--json"), code=1).json
         used = day(home)[1]
         assert used == exact(stopped["spend"]["paid_usd"])
@@ -186,21 +188,23 @@ def test_a_resumed_run_is_held_to_the_day_for_what_it_may_still_cost(
     assert day(home) == (0, exact(done["cost_usd"]))
 
 
-def test_a_fork_to_a_dear_model_needs_yes_and_leaves_no_branch(home: Path, skill: Path, lent: Any) -> None:
+def test_a_fork_to_a_dear_model_needs_yes_and_leaves_no_branch(home: Path, skill: Path, lend_credentials: Any) -> None:
     source = run_in_process("backtest", skill, *SIX_HOURS, "--json", "--home", home).json
     fork = ("runs", "fork", source["run_id"], "--at", "2025-03-20T01:00:00Z", "--model", "llm/fake", *DEAR[:4])
     with fake_provider(decide) as server:
-        lent(server)
+        lend_credentials(server)
         assert "--yes" in run_in_process(*fork, "--home", home, code=2).err
         assert "may spend $5 a day" in run_in_process(*fork, "--yes", "--home", home, code=2).err
         assert server.calls == 0
     assert len(run_in_process("runs", "list", "--json", "--home", home).json) == 1
 
 
-def test_jobs_again_is_held_to_the_day(home: Path, skill: Path, lent: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jobs_again_is_held_to_the_day(
+    home: Path, skill: Path, lend_credentials: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PITBOSS_EXECUTOR", "none")
     with fake_provider(decide) as server:
-        lent(server)
+        lend_credentials(server)
         stopped = run_in_process(*backtest(home, skill, *CHEAP, "--max-cost-usd", "0.05", "--json"), code=1).json
         used = exact(stopped["spend"]["paid_usd"])
         run_in_process("jobs", "again", stopped["run_id"], "--home", home)

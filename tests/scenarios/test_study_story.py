@@ -38,7 +38,7 @@ def environment(server: FakeProvider) -> dict[str, str]:
 
 
 @pytest.fixture
-def lent(monkeypatch: pytest.MonkeyPatch) -> Any:
+def lend_credentials(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The provider's address for commands that run in this process."""
 
     def lend(server: FakeProvider) -> None:
@@ -48,11 +48,11 @@ def lent(monkeypatch: pytest.MonkeyPatch) -> Any:
     return lend
 
 
-def test_a_second_study_of_the_same_questions_calls_no_model(home: Path, story: Path, lent: Any) -> None:
+def test_a_second_study_of_the_same_questions_calls_no_model(home: Path, story: Path, lend_credentials: Any) -> None:
     vary = ("--vary", "run.maker_bps=1,2,3", "--repeats", "2", "--concurrency", "6")
     words = ("sweep", story, *SIX_HOURS, *PRICES, *HERE, *vary, "--json", "--home", home)
     with fake_provider(decide) as server:
-        lent(server)
+        lend_credentials(server)
         first = run_in_process(*words).json
         assert server.calls == 2 * TICKS, "fees nobody meets ask the same questions; repeats do not share their answers"
         second = run_in_process(*words, "--name", "again").json
@@ -68,10 +68,10 @@ def test_a_second_study_of_the_same_questions_calls_no_model(home: Path, story: 
     assert "earlier runs of this skill and model" in " ".join(second["estimate"]["basis"])
 
 
-def test_a_pilot_foretells_the_cost_within_a_fifth(home: Path, story: Path, lent: Any) -> None:
+def test_a_pilot_foretells_the_cost_within_a_fifth(home: Path, story: Path, lend_credentials: Any) -> None:
     words = ("sweep", story, *SIX_HOURS, *PRICES, *HERE, "--vary", "seed=0,1", "--json", "--home", home)
     with fake_provider(decide) as server:
-        lent(server)
+        lend_credentials(server)
         result = run_in_process(*words, "--pilot", "--estimate").json["estimate"]
         assert server.calls == 5
         found = run_in_process(*words).json
@@ -79,11 +79,11 @@ def test_a_pilot_foretells_the_cost_within_a_fifth(home: Path, story: Path, lent
     assert found["cost_usd"] + found["saved_usd"] == pytest.approx(result["usd"], rel=0.2)
 
 
-def test_more_than_five_dollars_are_not_spent_without_a_word(home: Path, story: Path, lent: Any) -> None:
+def test_more_than_five_dollars_are_not_spent_without_a_word(home: Path, story: Path, lend_credentials: Any) -> None:
     dear = ("--price-in", "1000", "--price-out", "1000", "--speculate", "0")
     words = ("sweep", story, *SIX_HOURS, *dear, *HERE, "--vary", "seed=0", "--home", home)
     with fake_provider(decide) as server:
-        lent(server)
+        lend_credentials(server)
         refused = run_in_process(*words, code=2)
         assert "this may cost $" in refused.err
         assert "--yes" in refused.err
@@ -97,12 +97,12 @@ def test_more_than_five_dollars_are_not_spent_without_a_word(home: Path, story: 
 
 
 def test_the_same_command_with_a_higher_limit_goes_on_with_the_runs_that_met_theirs(
-    home: Path, story: Path, lent: Any, monkeypatch: pytest.MonkeyPatch
+    home: Path, story: Path, lend_credentials: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PITBOSS_DAILY_USD", "2")
     words = ("sweep", story, *SIX_HOURS, *PRICES, *HERE, "--vary", "seed=0,1", "--json", "--home", home)
     with fake_provider(decide) as server:
-        lent(server)
+        lend_credentials(server)
         stopped = run_in_process(*words, "--max-cost-usd", "0.03", code=1)
         assert stopped.json["counts"] == {"error": 2}
         assert "resume with a higher --max-cost-usd" in stopped.err
@@ -120,7 +120,7 @@ def test_the_same_command_with_a_higher_limit_goes_on_with_the_runs_that_met_the
     assert f"today ${done['cost_usd']:.6f}".rstrip("0") in spend.err
 
 
-def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(home: Path, story: Path, lent: Any) -> None:
+def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(home: Path, story: Path, lend_credentials: Any) -> None:
     words = ("sweep", story, *SIX_HOURS, *PRICES, *HERE, "--vary", "seed=0..2", "--concurrency", "2")
     with fake_provider(decide, 0.03) as server:
         process = start_pitboss(*words, "--json", "--home", home, **environment(server))
@@ -132,7 +132,7 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(home: Path, stor
         counts = stopped.json["counts"]
         assert set(counts) <= {"complete", "cancelled"}
         before = server.calls
-        lent(server)
+        lend_credentials(server)
         found = run_in_process(*words, "--json", "--home", home).json
         assert found["counts"] == {"complete": 3}
         assert before < server.calls <= TICKS + 2, (
@@ -144,12 +144,12 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(home: Path, stor
 
 
 def test_an_arena_holds_a_model_against_programs_and_writes_a_page(
-    home: Path, story: Path, lent: Any, tmp_path: Path
+    home: Path, story: Path, lend_credentials: Any, tmp_path: Path
 ) -> None:
     out = tmp_path / "arena.html"
     words = ("arena", story, *SIX_HOURS, *PRICES, *HERE, "--models", "llm/fake", "--repeats", "2", "--home", home)
     with fake_provider(decide, 0.002) as server:
-        lent(server)
+        lend_credentials(server)
         found = run_in_process(*words, "--json", "--out", out).json
         assert server.calls == 2 * TICKS
     model = next(entry for entry in found["entries"] if entry["model"] == "llm/fake")
@@ -179,7 +179,7 @@ def test_mistakes_are_one_line_each(home: Path, story: Path) -> None:
 
 
 def test_submitting_queues_what_a_backtest_would_run_and_says_what_it_will_cost(
-    home: Path, story: Path, lent: Any, monkeypatch: pytest.MonkeyPatch
+    home: Path, story: Path, lend_credentials: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PITBOSS_EXECUTOR", "none")
     words = ("submit", story, *SIX_HOURS, "--home", home)
@@ -187,7 +187,7 @@ def test_submitting_queues_what_a_backtest_would_run_and_says_what_it_will_cost(
     assert (free["estimate"]["usd"], free["estimate"]["lo"], free["estimate"]["hi"]) == (0, 0, 0)
     assert run_in_process("runs", "show", free["run_id"], "--json", "--home", home).json["status"] == "queued"
     with fake_provider(decide) as server:
-        lent(server)
+        lend_credentials(server)
         paid = run_in_process(*words, *PRICES, "--repeats", "2", "--json").json
         assert 0 < paid["estimate"]["lo"] < paid["estimate"]["usd"] < paid["estimate"]["hi"] < 5
         assert "measured on the prompt" in " ".join(paid["estimate"]["basis"])

@@ -82,7 +82,7 @@ def trends(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def lent(monkeypatch: pytest.MonkeyPatch) -> Any:
+def lend_credentials(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The provider's address for commands of this process."""
 
     def lend(server: FakeProvider) -> None:
@@ -148,7 +148,7 @@ def test_what_is_queued_ends_as_it_would_in_the_foreground_with_the_same_report(
 
 
 def test_a_predict_run_is_estimated_from_its_own_prompt_limited_by_the_day_and_settled(
-    home: Path, prices: Path, bets: Path, lent: Any, monkeypatch: pytest.MonkeyPatch
+    home: Path, prices: Path, bets: Path, lend_credentials: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PITBOSS_DAILY_USD", "2")
     words = ("submit", bets, *HALF_AN_HOUR, "--prices", prices, *PAID, "--json", "--home", home)
@@ -160,7 +160,7 @@ def test_a_predict_run_is_estimated_from_its_own_prompt_limited_by_the_day_and_s
         return betting(question)
 
     with fake_provider(counting) as server:
-        lent(server)
+        lend_credentials(server)
         result = run_in_process(*words).json
         basis = " ".join(result["estimate"]["basis"])
         assert "30 ticks" in basis
@@ -186,7 +186,7 @@ def test_a_predict_run_is_estimated_from_its_own_prompt_limited_by_the_day_and_s
 
 @pytest.mark.chaos
 def test_a_predict_run_whose_worker_was_killed_goes_on_elsewhere_and_ends_the_same(
-    home: Path, prices: Path, bets: Path, lent: Any, monkeypatch: pytest.MonkeyPatch
+    home: Path, prices: Path, bets: Path, lend_credentials: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PITBOSS_COMMIT_RECORDS", "4")
     monkeypatch.setenv("PITBOSS_LEASE_HEARTBEAT_S", "0.2")
@@ -194,7 +194,7 @@ def test_a_predict_run_whose_worker_was_killed_goes_on_elsewhere_and_ends_the_sa
     monkeypatch.setenv("PITBOSS_SCAN_S", "0.1")
     words = (bets, *HALF_AN_HOUR, "--prices", prices, *PAID, "--json", "--home", home)
     with fake_provider(betting, 0.04) as server:
-        lent(server)
+        lend_credentials(server)
         run_id = run_in_process("submit", *words).json["run_id"]
         worker = start_pitboss("worker", "--processes", "0", "--home", home, **{**os.environ, **reached(server)})
         assert wait_for_records(worker, home, 8) == run_id

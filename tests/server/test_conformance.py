@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from forked import ForkedProcess
+from forked_process import ForkedProcess
 from tools.mcp.npm_packages import CONFORMANCE, NODE, node_modules_with
 
 EVERY_SERVER = (

@@ -14,7 +14,7 @@ import pytest
 from aiohttp import web
 from mcp.server.mcpserver.exceptions import ToolError
 
-from forked import ForkedProcess
+from forked_process import ForkedProcess
 from pitboss.server.hyperliquid_client import LEADERBOARD_CACHE_S, HyperliquidClient
 from pitboss.server.hyperliquid_info import NAME, SCHEMAS, VERSION, create, main
 from pitboss.tools.arguments import require_known

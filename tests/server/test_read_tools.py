@@ -16,7 +16,7 @@ from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp_types import INVALID_PARAMS
 
-from forked import forked_command
+from forked_process import forked_command
 from pitboss.bootstrap.workspace import look_into, open_workspace
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS, HOUR_MS, parse_instant

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from forked import ForkedProcess
+from forked_process import ForkedProcess
 from pitboss.signer.keystore import create_keystore
 from pitboss.signer.program import JOURNAL, KEYSTORE, POLICY
 from pitboss.signer.protocol import SOCKET

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from forked import ForkedProcess
+from forked_process import ForkedProcess
 from pitboss.core.errors import TransientError, UserError
 from pitboss.signer.__main__ import main
 from pitboss.signer.client import SignatureReply, SignerClient

@@ -132,7 +132,7 @@ def address(request: pytest.FixtureRequest, path: Path) -> Iterator[str]:
     if request.param == "sqlite":
         yield str(shutil.copy(request.getfixturevalue("empty_file"), path))
         return
-    with postgres_server.lent(request.getfixturevalue("empty_postgres")) as lent:
+    with postgres_server.leased_database(request.getfixturevalue("empty_postgres")) as lent:
         yield lent
 
 

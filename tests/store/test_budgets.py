@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import select
 
-from forked import ForkedProcess
+from forked_process import ForkedProcess
 from pitboss.core.errors import BudgetExceeded, InvariantError
 from pitboss.core.instant import DAY_MS
 from pitboss.core.ports import ModelReply

@@ -25,7 +25,7 @@ from zstandard import ZstdCompressor
 import database_template
 import postgres_server
 from example_counts import cases
-from forked import ForkedProcess
+from forked_process import ForkedProcess
 from pitboss.core import codec
 from pitboss.core.errors import ReplayMismatch
 from pitboss.store import migrations, postgres

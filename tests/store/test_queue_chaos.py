@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from forked import ForkedProcess
+from forked_process import ForkedProcess
 from history_check import check
 from pitboss.store import events
 from pitboss.store.database import open_database

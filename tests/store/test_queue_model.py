@@ -310,7 +310,7 @@ def _on_sqlite(empty, under):
 def _on_postgres(empty):
     class OnPostgres(Machine):
         def open(self):
-            lending = postgres_server.lent(empty)
+            lending = postgres_server.leased_database(empty)
             return lambda: lending.__exit__(None, None, None), lending.__enter__()
 
     return OnPostgres

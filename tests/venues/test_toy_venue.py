@@ -17,7 +17,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from audit.memory_models import asks_for_a_name, guess
-from forked import ForkedProcess, forked_command
+from forked_process import ForkedProcess, forked_command
 from pitboss.testing.provider import FakeProvider, call
 
 ROOT = Path(__file__).parents[2]

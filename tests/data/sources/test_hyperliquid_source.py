@@ -25,7 +25,7 @@ from source_servers import (
 )
 
 from example_counts import seeds
-from forked import ForkedProcess
+from forked_process import ForkedProcess
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import iso, parse_instant
 from pitboss.data.download import DownloadResult, download, rows_digest

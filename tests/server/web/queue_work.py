@@ -10,7 +10,7 @@ from pitboss.jobs.worker_settings import open_queue
 from pitboss.runs.run import work
 
 
-def work_off(workspace: Workspace) -> int:
+def run_queued(workspace: Workspace) -> int:
     """Execute every queued run and write its report, as a worker does; return how many there were.
 
     In a thread: tests of the browser leave an event loop running in theirs.
@@ -29,7 +29,7 @@ def _work_off(workspace: Workspace) -> int:
     return count
 
 
-def work_with_worker(workspace: Workspace) -> int:
+def run_queued_with_worker(workspace: Workspace) -> int:
     """The same with a real worker, which also carries studies on; ends when nothing is left."""
 
     async def run() -> int:

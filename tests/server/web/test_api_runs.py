@@ -17,7 +17,7 @@ from pitboss.runs.check_bundle import check_bundle
 from pitboss.runs.run import job_of
 from pitboss.runs.stored import journal_of, request_of
 from pitboss.store.import_run import insert_run
-from server.web.queue_work import work_off
+from server.web.queue_work import run_queued
 
 SKILL = """\
 pitboss: 1
@@ -64,7 +64,7 @@ def test_a_run_is_queued_worked_on_and_shown(client: TestClient, workspace: Work
     assert created.json()["estimate"]["usd"] == 0
     assert client.get(f"/api/runs/{ids[0]}").json()["status"] == "queued"
     assert workspace.runs.get(ids[1]).params["taker_bps"] == "3"
-    assert work_off(workspace) == 2
+    assert run_queued(workspace) == 2
     shown = client.get(f"/api/runs/{ids[0]}")
     assert shown.json()["status"] == "complete"
     assert shown.json()["ticks"] == 24
@@ -188,7 +188,7 @@ def test_a_run_is_cancelled_resumed_and_deleted(client: TestClient, workspace: W
     assert client.post(f"/api/runs/{run_id}/cancel").json()["status"] == "cancelled"
     assert client.post(f"/api/runs/{run_id}/cancel").status_code == 409
     assert client.post(f"/api/runs/{run_id}/resume").json()["status"] == "queued"
-    work_off(workspace)
+    run_queued(workspace)
     assert client.get(f"/api/runs/{run_id}").json()["status"] == "complete"
     assert client.delete(f"/api/runs/{run_id}").status_code == 204
     assert client.get(f"/api/runs/{run_id}").status_code == 404
@@ -196,12 +196,12 @@ def test_a_run_is_cancelled_resumed_and_deleted(client: TestClient, workspace: W
 
 def test_a_fork_is_queued_and_continues_from_its_tick(client: TestClient, workspace: Workspace) -> None:
     run_id = client.post("/api/runs", json=DAY).json()["run_id"]
-    work_off(workspace)
+    run_queued(workspace)
     forked = client.post(f"/api/runs/{run_id}/fork", json={"at": "2025-03-01T12:00:00Z", "model": "policy/hold"})
     assert forked.status_code == 201, forked.text
     branch = forked.json()["run_id"]
     assert client.get(f"/api/runs/{branch}").json()["status"] == "queued"
-    assert work_off(workspace) == 1
+    assert run_queued(workspace) == 1
     shown = client.get(f"/api/runs/{branch}").json()
     assert shown["status"] == "complete"
     assert shown["forked_from"]["run_id"] == run_id
@@ -212,7 +212,7 @@ def test_a_fork_is_queued_and_continues_from_its_tick(client: TestClient, worksp
 @pytest.mark.usefixtures("paid_model")
 def test_a_fork_without_consent_leaves_nothing(client: TestClient, workspace: Workspace) -> None:
     run_id = client.post("/api/runs", json=DAY).json()["run_id"]
-    work_off(workspace)
+    run_queued(workspace)
     before = len(workspace.runs.listing().runs)
     change = {"at": "2025-03-01T12:00:00Z", "model": "llm/fake", "price_in": 90, "price_out": 100}
     refused = client.post(f"/api/runs/{run_id}/fork", json=change)
@@ -223,7 +223,7 @@ def test_a_fork_without_consent_leaves_nothing(client: TestClient, workspace: Wo
 
 def test_the_files_of_a_run_are_those_of_the_commands(client: TestClient, workspace: Workspace, tmp_path: Path) -> None:
     run_id = client.post("/api/runs", json=DAY).json()["run_id"]
-    work_off(workspace)
+    run_queued(workspace)
     export = client.get(f"/api/runs/{run_id}/export", params={"what": "equity"})
     assert "equity_usd" in json.loads(export.text.splitlines()[0])
     trades = client.get(f"/api/runs/{run_id}/export", params={"what": "trades"}).text.splitlines()
@@ -269,7 +269,7 @@ def test_a_worker_finds_the_run_to_be_replayed_among_those_of_the_owner(
 ) -> None:
     body = {"text": SKILL, "from": "2025-03-01", "to": "2025-03-02", "model": "standin/analyst"}
     first = client.post("/api/runs", json=body).json()["run_id"]
-    assert work_off(workspace) == 1
+    assert run_queued(workspace) == 1
     stored = workspace.runs.get(first)
     journal = journal_of(workspace, stored)
     state = journal.latest_state()
@@ -281,7 +281,7 @@ def test_a_worker_finds_the_run_to_be_replayed_among_those_of_the_owner(
 
     again = client.post("/api/runs", json={**body, "model": f"replay/{first[:4]}"})
     assert again.status_code == 201, again.text
-    assert work_off(workspace) == 1
+    assert run_queued(workspace) == 1
     replayed = client.get(f"/api/runs/{again.json()['run_id']}").json()
     assert (replayed["status"], replayed["error_text"]) == ("complete", None)
     assert replayed["digest"] == stored.digest

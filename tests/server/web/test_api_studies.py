@@ -13,7 +13,7 @@ from pitboss.jobs.search import BATCH
 from pitboss.jobs.study import study
 from pitboss.jobs.study_queue import StudySettings
 from pitboss.server.api.study_body import SweepBody
-from server.web.queue_work import work_off, work_with_worker
+from server.web.queue_work import run_queued, run_queued_with_worker
 from server.web.test_api_runs import DAY
 
 SWEEP = {**DAY, "kind": "sweep", "vary": ["risk.max_leverage=1,2", "context.bars_lookback=40,50"]}
@@ -36,7 +36,7 @@ def test_a_sweep_is_queued_followed_and_shown(client: TestClient, workspace: Wor
     assert len(created.json()["run_ids"]) == 4
     progress = client.get(f"/api/studies/{study_id}/progress").json()
     assert (progress["counts"], progress["is_ended"]) == ({"queued": 4}, False)
-    assert work_off(workspace) == 4
+    assert run_queued(workspace) == 4
     assert client.get(f"/api/studies/{study_id}/progress").json()["progress_pct"] == 100
     assert len(client.get(f"/api/studies/{study_id}").json()["trials"]) == 4
     result = client.get(f"/api/studies/{study_id}/result")
@@ -47,7 +47,7 @@ def test_a_sweep_is_queued_followed_and_shown(client: TestClient, workspace: Wor
     again = client.post("/api/studies", json=SWEEP).json()
     assert again["study_id"] == study_id
     assert again["estimate"]["runs"] == 0
-    assert work_off(workspace) == 0
+    assert run_queued(workspace) == 0
 
 
 def test_an_arena_is_cancelled_and_continued_by_the_same_request(client: TestClient, workspace: Workspace) -> None:
@@ -55,7 +55,7 @@ def test_an_arena_is_cancelled_and_continued_by_the_same_request(client: TestCli
     assert client.post(f"/api/studies/{study_id}/cancel").json() == {"study_id": study_id, "cancelled": 2}
     assert client.get(f"/api/studies/{study_id}/progress").json()["is_ended"] is True
     assert client.post("/api/studies", json=ARENA).status_code == 201
-    assert work_off(workspace) == 2
+    assert run_queued(workspace) == 2
     entries = client.get(f"/api/studies/{study_id}/result").json()["entries"]
     assert {entry["model"] for entry in entries} == {"policy/momentum", "policy/hold"}
 
@@ -86,12 +86,12 @@ def test_a_search_is_carried_on_by_workers_from_the_results_so_far(client: TestC
     assert study_id == estimate["study_id"]
     first = len(created.json()["run_ids"])  # optuna may choose a point twice
     assert 1 <= first <= BATCH
-    assert work_off(workspace) == first
+    assert run_queued(workspace) == first
     between = client.get(f"/api/studies/{study_id}/progress").json()
     assert (between["runs"], between["expected_runs"], between["is_ended"]) == (first, 6, False)
     assert "The report follows" in client.get(f"/studies/{study_id}").text
 
-    work_with_worker(workspace)  # it makes the step that nobody has made before
+    run_queued_with_worker(workspace)  # it makes the step that nobody has made before
     progress = client.get(f"/api/studies/{study_id}/progress").json()
     assert progress["is_ended"] is True
     document = client.get(f"/api/studies/{study_id}/result").json()
@@ -112,7 +112,7 @@ def test_a_walk_forward_is_carried_on_by_its_worker(client: TestClient, workspac
     assert created.status_code == 201, created.text
     study_id = created.json()["study_id"]
     assert len(created.json()["run_ids"]) == 4
-    assert work_with_worker(workspace) == 6
+    assert run_queued_with_worker(workspace) == 6
     forward = client.get(f"/api/studies/{study_id}/result").json()["forward"]
     assert [window["window"] for window in forward["windows"]] == [0, 1]
     page = client.get(f"/studies/{study_id}")
@@ -125,27 +125,27 @@ def test_a_search_that_was_cancelled_goes_on_only_when_it_is_asked_for_again(
 ) -> None:
     study_id = client.post("/api/studies", json=WALK).json()["study_id"]
     assert client.post(f"/api/studies/{study_id}/cancel").json()["cancelled"] == 4
-    assert work_with_worker(workspace) == 0
+    assert run_queued_with_worker(workspace) == 0
     assert client.get(f"/api/studies/{study_id}/progress").json()["is_ended"] is True
     assert len(client.post("/api/studies", json=WALK).json()["run_ids"]) == 4
-    assert work_with_worker(workspace) == 6
+    assert run_queued_with_worker(workspace) == 6
 
 
 def test_a_study_that_cannot_go_on_says_why_and_goes_on_when_it_is_asked_for_again(
     client: TestClient, workspace: Workspace, home: Path
 ) -> None:
     study_id = client.post("/api/studies", json=WALK).json()["study_id"]
-    assert work_off(workspace) == 4
+    assert run_queued(workspace) == 4
     (home / "lake").rename(home / "away")
     with open_workspace(load_settings(home)) as another:
-        assert work_with_worker(another) == 0
+        assert run_queued_with_worker(another) == 0
     (home / "away").rename(home / "lake")
     progress = client.get(f"/api/studies/{study_id}/progress").json()
     assert progress["is_ended"] is True
     assert "SOL" in progress["stopped_text"]
     assert "It was not carried on" in client.get(f"/studies/{study_id}").text
     assert len(client.post("/api/studies", json=WALK).json()["run_ids"]) == 2
-    assert work_with_worker(workspace) == 2
+    assert run_queued_with_worker(workspace) == 2
     assert client.get(f"/api/studies/{study_id}/progress").json()["stopped_text"] is None
 
 

@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 
 from pitboss.bootstrap.workspace import Workspace
 from server.web.conftest import ADDRESS, TOKEN
-from server.web.queue_work import work_off
+from server.web.queue_work import run_queued
 from server.web.test_api_data import bars
 from server.web.test_api_runs import SKILL
 
@@ -64,7 +64,7 @@ def test_every_documented_request_succeeds(anonymous: TestClient, workspace: Wor
         response = anonymous.request(method, address, headers=headers, content=body)
         assert response.status_code in (200, 201), f"{line}\n{response.text}"
         if method == "POST" and response.status_code == 201:
-            work_off(workspace)
+            run_queued(workspace)
             values["RUN"] = values["RUN"] or response.json().get("run_id", "")
             values["STUDY"] = response.json().get("study_id", "")
             values["DEPLOYMENT"] = response.json().get("deployment_id", "")

@@ -18,7 +18,7 @@ from pitboss.bootstrap.workspace import open_workspace
 from pitboss.server.access.sign_in import SignIn, digest
 from pitboss.server.app import create_app
 from server.web.conftest import ADDRESS, TOKEN
-from server.web.queue_work import work_off
+from server.web.queue_work import run_queued
 from server.web.test_api_studies import ARENA
 
 METHODS = ("get", "put", "post", "delete", "patch")
@@ -45,7 +45,7 @@ def served(demo_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         with TestClient(app, base_url=ADDRESS, follow_redirects=False, raise_server_exceptions=False) as client:
             client.headers["Authorization"] = f"Bearer {TOKEN}"
             study = client.post("/api/studies", json=ARENA).json()
-            work_off(workspace)
+            run_queued(workspace)
             deployed = client.post("/api/deployments", json={"skill": "trends", "mode": "paper"}).json()
             known = {"deployment_id": deployed["deployment_id"], "name": "trends"}
             yield client, {**known, "run_id": study["run_ids"][0], "study_id": study["study_id"]}

@@ -11,7 +11,7 @@ from pitboss.core.ports import ModelReply
 from pitboss.store.answers import StoredReply, answer_row
 from pitboss.store.compression import compressor
 from pitboss.store.schema import answers
-from server.web.queue_work import work_off
+from server.web.queue_work import run_queued
 from server.web.test_api_data import bars, imported
 from server.web.test_api_runs import DAY
 from server.web.test_api_studies import ARENA, SWEEP
@@ -35,7 +35,7 @@ def pay(workspace: Workspace, run_id: str, model: str, usd: str, days_ago: int) 
 def test_runs_are_compared_with_their_equity_and_first_difference(client: TestClient, workspace: Workspace) -> None:
     first = client.post("/api/runs", json=DAY).json()["run_id"]
     second = client.post("/api/runs", json={**DAY, "model": "policy/buy_and_hold"}).json()["run_id"]
-    work_off(workspace)
+    run_queued(workspace)
     page = client.get("/compare", params={"run": [first, second]})
     assert page.status_code == 200, page.text
     for words in ("Equity of the runs from 100", "Paired differences", "First decisions that differ", "Total return"):
@@ -58,7 +58,7 @@ def test_a_study_shows_its_progress_and_then_its_report(client: TestClient, work
     running = client.get(f"/studies/{study_id}").text
     assert "4 queued" in running
     assert "study.js" in running
-    work_off(workspace)
+    run_queued(workspace)
     ended = client.get(f"/studies/{study_id}")
     assert "Both fields" in ended.text
     assert "sha256-" in ended.headers["content-security-policy"]
@@ -71,7 +71,7 @@ def test_a_study_shows_its_progress_and_then_its_report(client: TestClient, work
 
 def test_an_arena_shows_its_leaderboard(client: TestClient, workspace: Workspace) -> None:
     study_id = client.post("/api/studies", json=ARENA).json()["study_id"]
-    work_off(workspace)
+    run_queued(workspace)
     page = client.get(f"/studies/{study_id}").text
     assert "policy/momentum" in page
     assert "Leaderboard" in page

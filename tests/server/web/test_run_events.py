@@ -14,7 +14,7 @@ from pitboss.server.api import run_events
 from pitboss.server.api.run_events import EventListener, RunFeeds, encoded
 from pitboss.testing import provider
 from provider_thread import fake_provider
-from server.web.queue_work import work_off
+from server.web.queue_work import run_queued
 from server.web.test_api_runs import DAY
 
 
@@ -48,7 +48,7 @@ def test_all_listeners_share_one_reader_and_get_every_tick_once(client: TestClie
         begun = [asyncio.Event() for _ in streams]
         tasks = [asyncio.create_task(collected(*pair)) for pair in zip(streams, begun, strict=True)]
         await asyncio.gather(*(event.wait() for event in begun))
-        await asyncio.to_thread(work_off, workspace)
+        await asyncio.to_thread(run_queued, workspace)
         return await asyncio.gather(*tasks)
 
     everything = asyncio.run(listen())
@@ -78,7 +78,7 @@ def test_progress_tells_how_many_decisions_asked_ahead_were_used(
             begun = asyncio.Event()
             task = asyncio.create_task(collected(RunFeeds().stream(workspace, "local", run_id), begun))
             await begun.wait()
-            await asyncio.to_thread(work_off, workspace)
+            await asyncio.to_thread(run_queued, workspace)
             return await task
 
         events = asyncio.run(listen())

@@ -12,7 +12,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from forked import ForkedProcess
+from forked_process import ForkedProcess
 from pitboss.testing.hyperliquid.__main__ import main
 from pitboss.testing.hyperliquid.faults import FaultPlan, FaultRule
 from pitboss.testing.hyperliquid.server import FakeServer, serving

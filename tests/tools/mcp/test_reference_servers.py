@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from forked import forked_command
+from forked_process import forked_command
 from pitboss.tools.mcp.connection import Connection
 from pitboss.tools.mcp.server_entry import ServerEntry, ToolPolicy
 from pitboss.tools.mcp.transport import CheckedTransport

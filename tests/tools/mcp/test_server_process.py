@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from forked import ForkedProcess
+from forked_process import ForkedProcess
 from pitboss.core.errors import TransientError
 from pitboss.tools.mcp import server_process
 from pitboss.tools.mcp.connection import connect

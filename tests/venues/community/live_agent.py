@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from chain.counter_chain import FaultyPort, Killed
-from sns.forum_server import Served
+from sns.forum_server import RunningForum
 
 from pitboss.bootstrap.machine import SystemClock
 from pitboss.core.intent import Decision
@@ -126,12 +126,12 @@ class LiveAgent:
         raise AssertionError("an action stays open")
 
 
-def fresh_state(served: Served) -> State:
+def fresh_state(served: RunningForum) -> State:
     return State(AgentWorld(served.agent_id))
 
 
 @asynccontextmanager
-async def client_of(served: Served, protocol: Any = 2) -> AsyncIterator[SnsClient]:
+async def client_of(served: RunningForum, protocol: Any = 2) -> AsyncIterator[SnsClient]:
     async with SnsClient(served.url, served.agent_id, served.token, SystemClock(), protocol) as client:
         yield client
 

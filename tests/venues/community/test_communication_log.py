@@ -14,7 +14,7 @@ from uuid import UUID
 
 import pytest
 
-from forked import ForkedProcess
+from forked_process import ForkedProcess
 from key_encodings import ENCODINGS
 from pitboss.bootstrap.redact import REDACTOR, Redactor
 from pitboss.bootstrap.settings import load_settings

@@ -11,7 +11,7 @@ from urllib.request import Request, urlopen
 import pytest
 from cyclopts import App
 
-from forked import ForkedProcess
+from forked_process import ForkedProcess
 from pitboss.cli.venue_serve import serve_command
 from pitboss.core.errors import UserError
 from pitboss.terminal.workspace_options import WorkspaceOptions

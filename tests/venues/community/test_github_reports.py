@@ -13,7 +13,7 @@ import pytest
 from github_server import FakeGithub, github
 
 from example_counts import cases
-from forked import ForkedProcess
+from forked_process import ForkedProcess
 from pitboss.bootstrap.settings import load_settings
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import parse_instant

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 from chain.counter_chain import Killed
 from live_agent import EVERY_MS, LiveAgent, client_of, database_in, fresh_state, killer
-from sns.forum_server import Served, serving
+from sns.forum_server import RunningForum, serving
 
 from pitboss.core.errors import TransientError
 from pitboss.store.database import Database
@@ -33,7 +33,7 @@ def database(tmp_path: Path) -> Iterator[Database]:
         yield database
 
 
-def posts(served: Served, text: str) -> int:
+def posts(served: RunningForum, text: str) -> int:
     """How many threads and comments of the forum hold a text."""
     status, answer, _ = served.send(
         "GET", f"/api/agents/context?agentId={served.agent_id}&commentLimit=500", served.runner
@@ -44,7 +44,7 @@ def posts(served: Served, text: str) -> int:
     return sum(text in (row.get("body") or "") for row in rows)
 
 
-def actions_of(served: Served, text: str) -> list[dict[str, Any]]:
+def actions_of(served: RunningForum, text: str) -> list[dict[str, Any]]:
     slug = served.seeded["community"]["slug"]
     return [
         {"action": "create_thread", "communitySlug": slug, "title": f"About {text}", "body": f"thread {text}"},
@@ -57,7 +57,7 @@ def actions_of(served: Served, text: str) -> list[dict[str, Any]]:
     ]
 
 
-def test_a_heartbeat_reads_acts_and_leaves_results_for_the_next(served: Served, database: Database) -> None:
+def test_a_heartbeat_reads_acts_and_leaves_results_for_the_next(served: RunningForum, database: Database) -> None:
     async def story() -> None:
         async with client_of(served) as client:
             agent = LiveAgent(client, database, fresh_state(served))
@@ -89,7 +89,7 @@ def test_a_heartbeat_reads_acts_and_leaves_results_for_the_next(served: Served, 
 
 @pytest.mark.parametrize("stride", [2, pytest.param(1, marks=pytest.mark.proof)])
 def test_killed_at_any_step_and_started_again_it_posts_each_action_once(
-    served: Served, database: Database, stride: int
+    served: RunningForum, database: Database, stride: int
 ) -> None:
     """The same two actions are decided again after the restart, as a model would that sees nothing of them."""
 
@@ -127,7 +127,7 @@ def test_killed_at_any_step_and_started_again_it_posts_each_action_once(
 
 
 def test_an_answer_that_is_lost_is_asked_for_and_nothing_else_is_done_meanwhile(
-    served: Served, database: Database
+    served: RunningForum, database: Database
 ) -> None:
     lost = {"create_thread": True}
 
@@ -155,7 +155,7 @@ def test_an_answer_that_is_lost_is_asked_for_and_nothing_else_is_done_meanwhile(
     asyncio.run(story())
 
 
-def test_what_the_forum_refuses_is_told_and_is_not_open(served: Served, database: Database) -> None:
+def test_what_the_forum_refuses_is_told_and_is_not_open(served: RunningForum, database: Database) -> None:
     async def story() -> None:
         async with client_of(served) as client:
             agent = LiveAgent(client, database, fresh_state(served))
@@ -181,7 +181,7 @@ def test_what_the_forum_refuses_is_told_and_is_not_open(served: Served, database
 
 
 def test_a_refused_credential_ends_the_run_and_an_unreachable_server_only_the_heartbeat(
-    served: Served, database: Database
+    served: RunningForum, database: Database
 ) -> None:
     async def story() -> None:
         async with client_of(served) as client:
@@ -215,7 +215,9 @@ ODD: list[Any] = [None, [], 5, "x", {}, {"id": 2**200}, {"id": "\ud800"}, {"id":
 
 
 @pytest.mark.parametrize("odd", ODD, ids=range(len(ODD)))
-def test_documents_of_a_hostile_server_never_break_a_heartbeat(odd: Any, database: Database, served: Served) -> None:
+def test_documents_of_a_hostile_server_never_break_a_heartbeat(
+    odd: Any, database: Database, served: RunningForum
+) -> None:
     slug = {"action": "comment", "communitySlug": "x", "threadId": "t", "body": "b"}
     documents = [
         ({"agent": odd, "community": odd}, {"communities": odd, "constraints": odd}),
@@ -241,7 +243,7 @@ def test_documents_of_a_hostile_server_never_break_a_heartbeat(odd: Any, databas
     asyncio.run(story())
 
 
-def test_of_several_communities_only_the_assigned_one_is_kept(served: Served, database: Database) -> None:
+def test_of_several_communities_only_the_assigned_one_is_kept(served: RunningForum, database: Database) -> None:
     rows = [{"id": name, "slug": name, "threads": [], "contracts": []} for name in ("c1", "c2", "c3")]
     general = {"agent": {"handle": "a"}, "community": {"id": "c2", "slug": "c2", "name": "", "status": "ACTIVE"}}
 
@@ -261,7 +263,7 @@ def test_of_several_communities_only_the_assigned_one_is_kept(served: Served, da
 
 @pytest.mark.parametrize(("size", "shown"), [(10, 201), (12_000, 14)])
 def test_of_a_large_forum_the_newest_threads_are_kept_and_the_system_thread(
-    served: Served, database: Database, size: int, shown: int
+    served: RunningForum, database: Database, size: int, shown: int
 ) -> None:
     threads: list[Any] = [
         {"id": f"t{number}", "type": "DISCUSSION", "title": "", "body": "x" * size} for number in range(1_000)
@@ -282,7 +284,7 @@ def test_of_a_large_forum_the_newest_threads_are_kept_and_the_system_thread(
     asyncio.run(story())
 
 
-def test_a_long_source_is_cut_and_many_of_them_share_the_room(served: Served, database: Database) -> None:
+def test_a_long_source_is_cut_and_many_of_them_share_the_room(served: RunningForum, database: Database) -> None:
     rows = [{"id": f"k{number}", "address": "0x" + f"{number:040x}", "abi": []} for number in range(5)]
     community = {"id": "c1", "slug": "c1", "threads": [], "contracts": rows}
     forum = OtherForum({"community": {"id": "c1"}}, {"communities": [community]})

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from github_server import FakeGithub, github
-from sns.forum_server import Served, serving
+from sns.forum_server import RunningForum, serving
 from sqlalchemy import update
 
 from canary_secrets import CANARIES, all_encodings
@@ -62,7 +62,7 @@ def scenario(texts: list[str]) -> dict[str, Any]:
 
 
 @contextmanager
-def forum(home: Path, texts: list[str]) -> Iterator[Served]:
+def forum(home: Path, texts: list[str]) -> Iterator[RunningForum]:
     server = open_server(WorkspaceOptions(home, None), SnsOptions(), SystemClock(), random_hex)
     with server.database:
         seeded = seed_forum(server, random_hex, read_scenario(scenario(texts)))
@@ -95,7 +95,7 @@ def services(plays: list[Play]) -> Iterator[tuple[FakeProvider, FakeGithub]]:
         loop.close()
 
 
-def plays(served: Served, texts: list[str]) -> list[Play]:
+def plays(served: RunningForum, texts: list[str]) -> list[Play]:
     """What the model says, heartbeat by heartbeat: every secret, in every place."""
     slug, thread = served.seeded["community"]["slug"], served.thread("DISCUSSION")
 

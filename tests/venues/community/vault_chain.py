@@ -13,7 +13,7 @@ from typing import Any
 from chain.counter_chain import FaultyPort, LocalSigner, call_node, deploy
 from eth_utils.crypto import keccak
 from live_agent import OF_CHAIN, LiveAgent, fresh_state, no_pause
-from sns.forum_server import Served, serving
+from sns.forum_server import RunningForum, serving
 
 from pitboss.bootstrap.machine import SystemClock, random_hex
 from pitboss.core.errors import TransientError
@@ -104,7 +104,7 @@ class VaultChain:
     node: EmbeddedEvmNode
     vault: str
     echo: str
-    served: Served
+    served: RunningForum
     text: str = ""
     _accounts: int = field(default=0, init=False)
 

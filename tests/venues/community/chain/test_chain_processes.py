@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from example_counts import cases
-from forked import forked_command
+from forked_process import forked_command
 from pitboss.signer.secp256k1_keys import address_of
 from pitboss.testing.rpc_faults import serve_rpc
 from signer.hostile_requests import KEY, PASSPHRASE_FORMS

@@ -14,7 +14,7 @@ from typing import Any
 
 import uvicorn
 
-from forked import ForkedProcess
+from forked_process import ForkedProcess
 from pitboss.bootstrap.machine import SystemClock, random_hex
 from pitboss.server.venue_server import SPREADS
 from pitboss.terminal.workspace_options import WorkspaceOptions
@@ -43,7 +43,7 @@ if __name__ == "__main__":
 
 
 @dataclass(frozen=True)
-class Served:
+class RunningForum:
     """A running server and what its database was filled with."""
 
     port: int
@@ -116,13 +116,13 @@ def serving(
     processes: int = 0,
     seeded: Any = None,
     origin: str = "",
-) -> Iterator[Served]:
+) -> Iterator[RunningForum]:
     """A filled server until the end of the block: in a thread of this process, or in processes of its own."""
     seeded = seeded or filled(home, db)
     home.mkdir(exist_ok=True)
     start = _processes(home, db, v1, rate, processes) if processes else _thread(home, db, v1, rate, origin)
     with start as (port, pid):
-        yield Served(port, home, db, seeded, pid)
+        yield RunningForum(port, home, db, seeded, pid)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
-from forum_server import Served, serving
+from forum_server import RunningForum, serving
 from test_forum_server import call, login
 
 from pitboss.core.errors import UserError
@@ -68,7 +68,9 @@ def explorer() -> Iterator[Explorer]:
 
 
 @contextmanager
-def forum(home: Path, explorer: Explorer, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Served, dict[str, str]]]:
+def forum(
+    home: Path, explorer: Explorer, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[RunningForum, dict[str, str]]]:
     """A forum that asks the explorer, and the session of an owner."""
     monkeypatch.setenv("PITBOSS_COMMUNITY_EXPLORER_URL", explorer.url)
     monkeypatch.setenv("ETHERSCAN_API_KEY", KEY)
@@ -77,14 +79,14 @@ def forum(home: Path, explorer: Explorer, monkeypatch: pytest.MonkeyPatch) -> It
         yield served, login(served, "0x" + "33" * 32)
 
 
-def register(served: Served, session: dict[str, str], *addresses: str, **more: Any) -> tuple[int, Any]:
+def register(served: RunningForum, session: dict[str, str], *addresses: str, **more: Any) -> tuple[int, Any]:
     contracts = [{"name": f"Contract {number}", "address": address} for number, address in enumerate(addresses)]
     return call(
         served, session, "POST", "/api/contracts/register", {"serviceName": "Mine", "contracts": contracts} | more
     )
 
 
-def stored_source(served: Served, contract_id: str) -> Any:
+def stored_source(served: RunningForum, contract_id: str) -> Any:
     """The source of a contract in the database."""
     import sqlite3
 

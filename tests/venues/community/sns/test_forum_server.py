@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from forum_server import Served, filled, serving
+from forum_server import RunningForum, filled, serving
 from seed_client import signed_headers, signed_write, stable_stringify
 
 from pitboss.bootstrap.machine import SystemClock
@@ -20,12 +20,12 @@ SOURCE = shipped_scenario(TRIAL)["contracts"][0]["source"]
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningForum]:
     with serving(tmp_path_factory.mktemp("forum")) as server:
         yield server
 
 
-def context(served: Served) -> Any:
+def context(served: RunningForum) -> Any:
     status, answer, _ = served.send("GET", f"/api/agents/context?agentId={served.agent_id}", served.runner)
     assert status == 200, answer
     return answer["context"]
@@ -34,7 +34,7 @@ def context(served: Served) -> Any:
 # The seed's flow ------------------------------------------------------------------------------------------------------
 
 
-def test_a_client_written_from_the_seed_alone_reads_and_writes_everything(served: Served) -> None:
+def test_a_client_written_from_the_seed_alone_reads_and_writes_everything(served: RunningForum) -> None:
     status, general, _ = served.send("GET", f"/api/agents/{served.agent_id}/general", served.runner)
     assert status == 200
     schemas.GeneralReply.model_validate(general)
@@ -67,7 +67,7 @@ def test_a_client_written_from_the_seed_alone_reads_and_writes_everything(served
     assert (status, answer["comment"]["isIssued"], answer["comment"]["thread"]["id"]) == (200, True, report)
 
 
-def test_reads_succeed_with_a_valid_credential_and_not_without(served: Served) -> None:
+def test_reads_succeed_with_a_valid_credential_and_not_without(served: RunningForum) -> None:
     paths = [
         f"/api/agents/{served.agent_id}/general",
         f"/api/agents/context?agentId={served.agent_id}",
@@ -81,7 +81,7 @@ def test_reads_succeed_with_a_valid_credential_and_not_without(served: Served) -
         assert served.send("GET", path, {"x-runner-token": served.token})[0] == 401  # without x-agent-id
 
 
-def test_a_mismatched_agent_id_is_rejected(served: Served) -> None:
+def test_a_mismatched_agent_id_is_rejected(served: RunningForum) -> None:
     for other in ("other", served.agent_id[:-1], "💥".encode().decode("latin-1")):
         assert served.send("POST", "/api/agents/nonce", {**served.runner, "x-agent-id": other})[0] == 401
     status, answer = signed_write(served, "POST", "/api/threads", {"body": "x"}, x_agent_id="other")
@@ -91,7 +91,7 @@ def test_a_mismatched_agent_id_is_rejected(served: Served) -> None:
     assert served.send("GET", "/api/agents/other/general", served.runner)[0] == 404
 
 
-def test_a_replayed_nonce_is_rejected(served: Served) -> None:
+def test_a_replayed_nonce_is_rejected(served: RunningForum) -> None:
     body = {"body": "once"}
     path = f"/api/threads/{served.thread('DISCUSSION')}/comments"
     headers = signed_headers(served, body)
@@ -105,7 +105,7 @@ def test_a_replayed_nonce_is_rejected(served: Served) -> None:
 @pytest.mark.parametrize(
     "missing", ["x-agent-nonce", "x-agent-timestamp", "x-agent-signature", "x-agent-id", "x-runner-token"]
 )
-def test_an_unsigned_write_is_rejected(served: Served, missing: str) -> None:
+def test_an_unsigned_write_is_rejected(served: RunningForum, missing: str) -> None:
     thread = served.thread("REQUEST_TO_HUMAN")
     before = context(served)
     for method, path, body in (
@@ -120,7 +120,7 @@ def test_an_unsigned_write_is_rejected(served: Served, missing: str) -> None:
     assert context(served) == before
 
 
-def test_the_order_and_the_delimiter_of_the_signed_payload_are_those_of_the_seed(served: Served) -> None:
+def test_the_order_and_the_delimiter_of_the_signed_payload_are_those_of_the_seed(served: RunningForum) -> None:
     import hashlib
     import hmac
     import time
@@ -152,7 +152,7 @@ def test_the_order_and_the_delimiter_of_the_signed_payload_are_those_of_the_seed
     assert accepted == ["{n}.{t}.{h}.{a}"]
 
 
-def test_a_stale_or_malformed_time_is_rejected(served: Served) -> None:
+def test_a_stale_or_malformed_time_is_rejected(served: RunningForum) -> None:
     body = {"body": "x"}
     path = f"/api/threads/{served.thread('DISCUSSION')}/comments"
     now = int(signed_headers(served, body)["x-agent-timestamp"])
@@ -160,7 +160,7 @@ def test_a_stale_or_malformed_time_is_rejected(served: Served) -> None:
         assert signed_write(served, "POST", path, body, x_agent_timestamp=stamp)[0] == status
 
 
-def test_the_context_has_no_source_and_no_system_body(served: Served) -> None:
+def test_the_context_has_no_source_and_no_system_body(served: RunningForum) -> None:
     document = context(served)
     text = json.dumps(document)
     assert "pragma solidity" not in text
@@ -170,7 +170,7 @@ def test_the_context_has_no_source_and_no_system_body(served: Served) -> None:
     assert community["contracts"][0]["faucetFunction"] == "faucet"
 
 
-def test_permissions_of_the_world_are_those_of_the_routes(served: Served) -> None:
+def test_permissions_of_the_world_are_those_of_the_routes(served: RunningForum) -> None:
     community = served.seeded["community"]["id"]
     thread = {"communityId": community, "title": "t", "body": "b", "type": "DISCUSSION"}
     for change, status in (
@@ -193,7 +193,7 @@ def test_permissions_of_the_world_are_those_of_the_routes(served: Served) -> Non
     assert signed_write(served, "POST", "/api/threads/none/comments", {"body": "x"})[0] == 404
 
 
-def test_what_is_malformed_is_answered_with_an_error_and_never_with_500(served: Served) -> None:
+def test_what_is_malformed_is_answered_with_an_error_and_never_with_500(served: RunningForum) -> None:
     for content in (b"{", b"[]", b"5", b"\xff", b"[" * 100_000, b'{"a":' * 100_000):
         headers = signed_headers(served, {})
         status, answer, _ = served.send("POST", "/api/threads", headers, content)
@@ -207,7 +207,7 @@ def test_what_is_malformed_is_answered_with_an_error_and_never_with_500(served: 
 # Idempotency, limits, versions ------------------------------------------------------------------------------------------
 
 
-def test_a_write_with_the_same_key_is_made_once_and_with_another_body_refused(served: Served) -> None:
+def test_a_write_with_the_same_key_is_made_once_and_with_another_body_refused(served: RunningForum) -> None:
     path = f"/api/threads/{served.thread('DISCUSSION')}/comments"
     first = signed_write(served, "POST", path, {"body": "keyed"}, idempotency_key="k1")
     again = signed_write(served, "POST", path, {"body": "keyed"}, idempotency_key="k1")
@@ -244,7 +244,7 @@ def test_version_1_can_be_switched_off_and_version_2_still_works(tmp_path: Any) 
 
 
 @pytest.mark.parametrize("protocol", [1, 2])
-def test_the_client_reads_and_writes_in_both_versions(served: Served, protocol: Any) -> None:
+def test_the_client_reads_and_writes_in_both_versions(served: RunningForum, protocol: Any) -> None:
     async def talk() -> None:
         async with SnsClient(served.url, served.agent_id, served.token, SystemClock(), protocol) as client:
             community = (await client.general())["community"]["id"]
@@ -281,7 +281,7 @@ def test_the_client_reads_and_writes_in_both_versions(served: Served, protocol: 
 # Owners -----------------------------------------------------------------------------------------------------------------
 
 
-def login(served: Served, private_key: str) -> dict[str, str]:
+def login(served: RunningForum, private_key: str) -> dict[str, str]:
     account = pytest.importorskip("eth_account", reason="eth-account is not installed").Account.from_key(private_key)
     from eth_account.messages import encode_defunct
 
@@ -298,13 +298,13 @@ def login(served: Served, private_key: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {answer['token']}"}
 
 
-def call(served: Served, session: dict[str, str], method: str, path: str, body: Any = None) -> tuple[int, Any]:
+def call(served: RunningForum, session: dict[str, str], method: str, path: str, body: Any = None) -> tuple[int, Any]:
     content = None if body is None else json.dumps(body).encode()
     status, answer, _ = served.send(method, path, session, content)
     return status, answer
 
 
-def test_an_owner_logs_in_by_wallet_and_answers_rejects_and_updates(served: Served) -> None:
+def test_an_owner_logs_in_by_wallet_and_answers_rejects_and_updates(served: RunningForum) -> None:
     session = login(served, served.seeded["owner"]["private_key"])
     request, community = served.thread("REQUEST_TO_HUMAN"), served.seeded["community"]["id"]
     status, answer = call(served, session, "POST", f"/api/threads/{request}/comments/human", {"body": "funded"})
@@ -329,7 +329,7 @@ def test_an_owner_logs_in_by_wallet_and_answers_rejects_and_updates(served: Serv
     assert call(served, session, "GET", "/api/communities/owned")[0] == 401
 
 
-def test_a_signature_of_another_wallet_or_of_the_constant_text_opens_nothing(served: Served) -> None:
+def test_a_signature_of_another_wallet_or_of_the_constant_text_opens_nothing(served: RunningForum) -> None:
     account = pytest.importorskip("eth_account", reason="eth-account is not installed").Account
     from eth_account.messages import encode_defunct
 
@@ -361,7 +361,7 @@ def test_credentials_are_issued_rotated_and_revoked_and_bans_and_closing_end_wri
         second = call(own, provider, "POST", path)[1]["token"]
         assert own.send("POST", "/api/agents/nonce", {"x-runner-token": first, "x-agent-id": agent})[0] == 401
         assert own.send("POST", "/api/agents/nonce", {"x-runner-token": second, "x-agent-id": agent})[0] == 200
-        theirs = Served(own.port, own.home, None, {**own.seeded, "agent": {"id": agent}, "runner_token": second})
+        theirs = RunningForum(own.port, own.home, None, {**own.seeded, "agent": {"id": agent}, "runner_token": second})
         thread = {"communityId": community, "title": "t", "body": "b", "type": "DISCUSSION"}
         assert signed_write(theirs, "POST", "/api/threads", thread)[0] == 200
         ban = {"communityId": community, "ownerWallet": wallet, "action": "BAN"}
@@ -382,7 +382,7 @@ def test_credentials_are_issued_rotated_and_revoked_and_bans_and_closing_end_wri
         assert own.send("GET", f"/api/agents/context?agentId={own.agent_id}", own.runner)[0] == 200
 
 
-def test_a_community_is_registered_with_its_contracts_and_extended(served: Served) -> None:
+def test_a_community_is_registered_with_its_contracts_and_extended(served: RunningForum) -> None:
     session = login(served, "0x" + "33" * 32)
     contract = {"name": "Token", "address": "0x" + "ab" * 20, "abi": [], "source": {"files": ["a"]}}
     wish = {"serviceName": "My Tokens", "chain": "Sepolia", "contracts": [contract]}
@@ -422,7 +422,7 @@ def test_no_token_is_in_the_database_or_its_files(tmp_path: Any) -> None:
     assert ServerKey("another key of a server, long enough").unseal(sealed, own.agent_id) is None
 
 
-def test_the_openapi_document_declares_every_route_and_every_answer(served: Served) -> None:
+def test_the_openapi_document_declares_every_route_and_every_answer(served: RunningForum) -> None:
     status, document, _ = served.send("GET", "/api/openapi.json")
     assert status == 200
     operations = {

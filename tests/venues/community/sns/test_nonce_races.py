@@ -11,7 +11,7 @@ from typing import Any
 
 import aiohttp
 import pytest
-from forum_server import Served, filled, serving
+from forum_server import RunningForum, filled, serving
 
 import postgres_server
 from pitboss.bootstrap.machine import SystemClock
@@ -35,7 +35,7 @@ def place(request: pytest.FixtureRequest) -> Iterator[str | None]:
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory, place: str | None) -> Iterator[Served]:
+def served(tmp_path_factory: pytest.TempPathFactory, place: str | None) -> Iterator[RunningForum]:
     """Two processes: those of one server, and for the other database two servers, which start quicker."""
     home = tmp_path_factory.mktemp("forum")
     if place is None:
@@ -49,7 +49,7 @@ def served(tmp_path_factory: pytest.TempPathFactory, place: str | None) -> Itera
             yield replace(server, more_ports=(other.port,))
 
 
-async def race(served: Served, nonces: int) -> list[int]:
+async def race(served: RunningForum, nonces: int) -> list[int]:
     """How many of the clients each nonce was accepted from."""
     paths = [f"{url}/api/threads/{served.thread('DISCUSSION')}/comments" for url in served.urls]
     accepted: list[int] = []
@@ -78,12 +78,12 @@ async def race(served: Served, nonces: int) -> list[int]:
     return accepted
 
 
-def total_comments(served: Served) -> int:
+def total_comments(served: RunningForum) -> int:
     path = f"/api/agents/context?agentId={served.agent_id}&commentLimit=0"
     return served.send("GET", path, served.runner)[1]["context"]["communities"][0]["totalComments"]
 
 
-def cpu_seconds(served: Served) -> list[float]:
+def cpu_seconds(served: RunningForum) -> list[float]:
     """The time that each server process has computed; empty where the system does not tell."""
     if sys.platform != "linux" or served.pid is None:
         return []
@@ -93,13 +93,13 @@ def cpu_seconds(served: Served) -> list[float]:
     return [count / os.sysconf("SC_CLK_TCK") for count in ticks[-PROCESSES:]]  # without the helper of multiprocessing
 
 
-def check_race(served: Served, nonces: int) -> None:
+def check_race(served: RunningForum, nonces: int) -> None:
     before = total_comments(served)
     assert asyncio.run(race(served, nonces)) == [1] * nonces
     assert total_comments(served) == before + nonces
 
 
-def test_of_64_clients_with_the_same_nonce_one_is_accepted_by_two_processes(served: Served) -> None:
+def test_of_64_clients_with_the_same_nonce_one_is_accepted_by_two_processes(served: RunningForum) -> None:
     check_race(served, 3)
 
 
@@ -120,7 +120,7 @@ def test_of_64_clients_with_the_same_nonce_one_is_accepted_by_four_processes(tmp
 
 
 @pytest.mark.parametrize("writes", [4, pytest.param(200, marks=pytest.mark.chaos)])
-def test_of_concurrent_writes_with_the_same_idempotency_key_one_is_made(served: Served, writes: int) -> None:
+def test_of_concurrent_writes_with_the_same_idempotency_key_one_is_made(served: RunningForum, writes: int) -> None:
     async def talk() -> list[list[Any]]:
         async with SnsClient(served.url, served.agent_id, served.token, SystemClock(), 2) as client:
             thread = served.thread("DISCUSSION")
@@ -140,6 +140,6 @@ def test_of_concurrent_writes_with_the_same_idempotency_key_one_is_made(served: 
     assert total_comments(served) == before + writes
 
 
-def test_a_database_is_filled_once(served: Served) -> None:
+def test_a_database_is_filled_once(served: RunningForum) -> None:
     with pytest.raises(UserError, match="not empty"):
         filled(served.home, served.db)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from forum_server import Served, serving
+from forum_server import RunningForum, serving
 from test_forum_server import call, login
 
 REPOSITORY = "https://github.com/owner/bank"
@@ -13,28 +13,28 @@ MIXED = "0xABCDEFabcdefABCDEFabcdefABCDEFabcdefABCd"
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningForum]:
     with serving(tmp_path_factory.mktemp("forum")) as server:
         yield server
 
 
 @pytest.fixture(scope="module")
-def session(served: Served) -> dict[str, str]:
+def session(served: RunningForum) -> dict[str, str]:
     return login(served, served.seeded["owner"]["private_key"])
 
 
-def update(served: Served, session: dict[str, str], **fields: Any) -> tuple[int, Any]:
+def update(served: RunningForum, session: dict[str, str], **fields: Any) -> tuple[int, Any]:
     body = {"communityId": served.seeded["community"]["id"], "action": "UPDATE_DESCRIPTION", **fields}
     return call(served, session, "POST", "/api/contracts/update", body)
 
 
-def stored(served: Served, session: dict[str, str]) -> tuple[Any, Any]:
+def stored(served: RunningForum, session: dict[str, str]) -> tuple[Any, Any]:
     (row,) = call(served, session, "GET", "/api/communities/owned")[1]["communities"]
     return row["description"], row["githubRepositoryUrl"]
 
 
 def test_a_field_that_is_not_sent_stays_and_null_or_empty_text_erases_it(
-    served: Served, session: dict[str, str]
+    served: RunningForum, session: dict[str, str]
 ) -> None:
     for fields, after in (
         ({"description": "a", "githubRepositoryUrl": REPOSITORY}, ("a", REPOSITORY)),
@@ -67,7 +67,7 @@ def test_a_field_that_is_not_sent_stays_and_null_or_empty_text_erases_it(
     ],
 )
 def test_an_update_that_changes_nothing_or_cannot_be_meant_is_refused_and_erases_nothing(
-    served: Served, session: dict[str, str], fields: dict[str, Any], words: str
+    served: RunningForum, session: dict[str, str], fields: dict[str, Any], words: str
 ) -> None:
     before = ("kept", REPOSITORY)
     if stored(served, session) != before:
@@ -92,7 +92,7 @@ def test_the_repository_of_a_new_community_is_checked_too_and_may_be_on_a_server
 
 
 def test_a_contract_of_another_owner_is_refused_however_its_chain_is_spelt(
-    served: Served, session: dict[str, str]
+    served: RunningForum, session: dict[str, str]
 ) -> None:
     stranger = login(served, "0x" + "44" * 32)
     contract = {"name": "Mine", "address": served.seeded["contracts"][0]["address"], "abi": []}
@@ -101,7 +101,7 @@ def test_a_contract_of_another_owner_is_refused_however_its_chain_is_spelt(
         assert call(served, stranger, "POST", "/api/contracts/register", wish)[0] == 403, chain
 
 
-def test_a_wrong_checksum_is_named_as_such(served: Served, session: dict[str, str]) -> None:
+def test_a_wrong_checksum_is_named_as_such(served: RunningForum, session: dict[str, str]) -> None:
     contract = {"name": "Bank", "address": MIXED, "abi": []}
     ban = {"communityId": served.seeded["community"]["id"], "ownerWallet": MIXED, "action": "BAN"}
     for path, body in (
@@ -120,7 +120,7 @@ def test_a_wrong_checksum_is_named_as_such(served: Served, session: dict[str, st
 
 @pytest.mark.parametrize("character", ["\ud800", "\0"])
 def test_abi_and_source_with_a_character_that_no_database_stores_are_refused(
-    served: Served, session: dict[str, str], character: str
+    served: RunningForum, session: dict[str, str], character: str
 ) -> None:
     plain = {"name": "Other", "address": "0x" + "7" * 40, "abi": []}
     for field, fields in (
@@ -135,7 +135,9 @@ def test_abi_and_source_with_a_character_that_no_database_stores_are_refused(
         )
 
 
-def test_a_contract_that_is_changed_without_its_chain_stays_on_it(served: Served, session: dict[str, str]) -> None:
+def test_a_contract_that_is_changed_without_its_chain_stays_on_it(
+    served: RunningForum, session: dict[str, str]
+) -> None:
     contract = {"name": "Bank", "address": "0x" + "8" * 40, "abi": [], "source": "a"}
     added = update(served, session, action="ADD_CONTRACT", chain="Mainnet", contract=contract)
     (row,) = [row for row in added[1]["contracts"] if row["name"] == "Bank"]

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from forum_server import Served, serving
+from forum_server import RunningForum, serving
 from seed_client import signed_write
 
 import postgres_server
@@ -20,7 +20,7 @@ ORIGIN = "https://forum.example"
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])
-def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningForum]:
     address = postgres_server.new_database() if request.param == "postgres" else None
     with serving(tmp_path_factory.mktemp("forum"), address, origin=ORIGIN) as server:
         yield server
@@ -28,19 +28,19 @@ def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         postgres_server.drop(address)
 
 
-def get(served: Served, path: str) -> Any:
+def get(served: RunningForum, path: str) -> Any:
     status, answer, _ = served.send("GET", path)
     assert status == 200, answer
     return answer
 
 
-def threads(served: Served, query: str = "") -> list[str]:
+def threads(served: RunningForum, query: str = "") -> list[str]:
     answer = get(served, f"/api/communities/{served.seeded['community']['slug']}/threads{query}")
     schemas.ThreadsReply.model_validate(answer)
     return [row["id"] for row in answer["threads"]]
 
 
-def test_a_thread_is_read_with_its_comments_from_the_oldest_on(served: Served) -> None:
+def test_a_thread_is_read_with_its_comments_from_the_oldest_on(served: RunningForum) -> None:
     thread = served.thread("REPORT_TO_HUMAN")
     for text in ("first 100% sure", "second"):
         assert signed_write(served, "POST", f"/api/threads/{thread}/comments", {"body": text})[0] == 200
@@ -53,7 +53,7 @@ def test_a_thread_is_read_with_its_comments_from_the_oldest_on(served: Served) -
     assert served.send("GET", "/api/threads/a%00b")[0] == 404
 
 
-def test_threads_are_searched_by_type_text_comment_author_and_id(served: Served) -> None:
+def test_threads_are_searched_by_type_text_comment_author_and_id(served: RunningForum) -> None:
     report, system = served.thread("REPORT_TO_HUMAN"), served.thread("SYSTEM")
     assert signed_write(served, "POST", f"/api/threads/{report}/comments", {"body": "found 100% here"})[0] == 200
     everything = threads(served)
@@ -68,14 +68,14 @@ def test_threads_are_searched_by_type_text_comment_author_and_id(served: Served)
     assert served.send("GET", "/api/communities/nowhere/threads")[0] == 404
 
 
-def test_an_agent_is_shown_without_its_wallet(served: Served) -> None:
+def test_an_agent_is_shown_without_its_wallet(served: RunningForum) -> None:
     answer = get(served, f"/api/agents/{served.agent_id}/profile")
     schemas.ProfileReply.model_validate(answer)
     assert served.seeded["agent"]["wallet"] not in json.dumps(answer)
     assert served.send("GET", "/api/agents/nobody/profile")[0] == 404
 
 
-def test_ids_in_a_text_become_links_to_what_can_be_read(served: Served) -> None:
+def test_ids_in_a_text_become_links_to_what_can_be_read(served: RunningForum) -> None:
     ids = [served.agent_id, served.thread("SYSTEM"), served.seeded["community"]["id"], "nothing", "a\0b"]
     status, answer, _ = served.send("POST", "/api/mentions/resolve", {}, json.dumps({"ids": ids}).encode())
     assert status == 200
@@ -86,7 +86,7 @@ def test_ids_in_a_text_become_links_to_what_can_be_read(served: Served) -> None:
     assert served.send("POST", "/api/mentions/resolve", {}, json.dumps({"ids": ["a"] * 65}).encode())[0] == 400
 
 
-def test_pages_of_one_origin_may_call_every_method_and_no_other_page_any(served: Served) -> None:
+def test_pages_of_one_origin_may_call_every_method_and_no_other_page_any(served: RunningForum) -> None:
     for method in {route.method for route in ROUTES}:
         asked = {
             "Origin": ORIGIN,

@@ -10,7 +10,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from forked import ForkedProcess
+from forked_process import ForkedProcess
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.instant import HOUR_MS, SECOND_MS
 from pitboss.jobs.heartbeat import HeartbeatSettings

@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from forked import ForkedProcess
+from forked_process import ForkedProcess
 from pitboss.core.instant import HOUR_MS
 from pitboss.jobs.watchdog import Watchdog, WatchdogSettings
 from pitboss.store.queue import HEARTBEAT_MS

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from forked import ForkedProcess
+from forked_process import ForkedProcess
 from pitboss.store.database import open_database
 from pitboss.store.outbox import OutboxEntry, StoredOutbox
 from venues.predict.sui.fake_chain import KEY, PLACE, FakeChain

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from data.sources.source_servers import serving_app as served
-from forked import ForkedProcess
+from forked_process import ForkedProcess
 from pitboss.testing.prediction_services import PREDICT, PredictionServices
 from pitboss.venues.predict.state import QUOTE
 from pitboss.venues.predict.venue import VENUE

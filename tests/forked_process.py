@@ -1,13 +1,11 @@
-"""Processes for tests, forked from one that has imported pitboss already: to import it takes a second of a processor.
+"""`ForkedProcess`: a Python process forked from a server that has imported pitboss, which saves the second of importing it.
 
-`ForkedProcess("-m", "pitboss", …)` is used like `subprocess.Popen([sys.executable, "-m", "pitboss", …])` with pipes and text, or
-with a terminal instead, which then controls it. It is a process of its own, with its own environment, signals and exit
-code; only the start of the interpreter and the imports are not its own. A test about these starts a new interpreter.
+`ForkedProcess("-m", "pitboss", …)` is used like `subprocess.Popen([sys.executable, "-m", "pitboss", …])` with text pipes, or
+with a controlling terminal. It has its own environment, signals and exit code. Tests of the start of the interpreter or of
+imports start a new interpreter instead. `forked_command(…)` is the same as a command line, for programs that start programs.
 
-`command(…)` is the same for whoever starts programs by a command line, as pitboss does.
-
-One server forks for all workers of a test run. It ends with the last connection to it; whatever it forked and is still
-there when its test has gone is killed.
+One server forks for all workers of a test run. It ends with its last connection; forked processes are killed when the
+connection of their test closes.
 """
 
 import atexit
@@ -36,7 +34,7 @@ from typing import Any, NoReturn
 
 import pitboss
 
-LEFT_OUT = (
+NOT_IMPORTED = (
     "server.mcp",
     "server.hyperliquid_info",
     "testing",
@@ -47,9 +45,9 @@ LEFT_OUT = (
     "venues.predict.sui",
     "store.migrations.",
 )
-"""Parts of pitboss that programs seldom need, and that import much."""
-ADDED = ("mcp.server.mcpserver", "uvicorn")
-"""Libraries that pitboss imports only when it needs them, and that many programs of tests need."""
+"""Parts of pitboss that programs seldom need and that have many imports."""
+ALSO_IMPORTED = ("mcp.server.mcpserver", "uvicorn")
+"""Libraries that pitboss imports lazily and that many programs of tests need."""
 LONGEST, MOST_FILES = 1 << 20, 16
 
 
@@ -144,13 +142,13 @@ class ForkedProcess(subprocess.Popen[str]):
 
 
 def forked_command(*words: object) -> list[str]:
-    """The command that starts such a process."""
+    """The command line that starts a forked process."""
     keep_server()
     return _client(_address(), *words)
 
 
 def _start_server() -> None:
-    """Returns when it listens; it imports then, and answers when it has."""
+    """Start the server; returns when it listens, before it has imported pitboss."""
     subprocess.run([sys.executable, __file__, str(_address())], check=True, stdin=subprocess.DEVNULL)
 
 
@@ -159,7 +157,7 @@ def _client(address: Path, *words: object) -> list[str]:
 
 
 def _address() -> Path:
-    """Where the server of this test run listens."""
+    """The socket of the server of this test run."""
     return (
         Path(tempfile.gettempdir())
         / f"pitboss-fork-{os.environ.get('PYTEST_XDIST_TESTRUNUID', f'alone{os.getpid()}')[:24]}"
@@ -168,7 +166,7 @@ def _address() -> Path:
 
 @cache
 def keep_server() -> socket.socket:
-    """Start the server unless another worker has; it stays while this connection does."""
+    """Start the server unless another worker has; it runs until this connection closes."""
     address = _address()
     with address.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -212,13 +210,13 @@ def _serve(listener: socket.socket, address: Path) -> tuple[dict[str, Any], list
                 selector.register(connection, selectors.EVENT_READ)
             elif key.fileobj == wake:
                 os.read(wake, 4096)
-                _report(children)
+                _send_exit_codes(children)
             else:
                 connection = key.fileobj
                 assert isinstance(connection, socket.socket)
                 try:
                     text, files, _, _ = socket.recv_fds(connection, LONGEST, MOST_FILES)
-                except ConnectionResetError:  # closed before it read what it was told
+                except ConnectionResetError:  # closed with unread data
                     text, files = b"", []
                 if not text:
                     selector.unregister(connection)
@@ -238,31 +236,31 @@ def _serve(listener: socket.socket, address: Path) -> tuple[dict[str, Any], list
                 children[pid] = connection
                 for file in files:
                     os.close(file)
-                _tell(connection, pid)
+                _send_number(connection, pid)
     for path in (address, address.with_suffix(".lock")):
         path.unlink(missing_ok=True)
     os._exit(0)
 
 
-def _report(children: dict[int, socket.socket]) -> None:
-    """Tell the tests of the children that have ended."""
+def _send_exit_codes(children: dict[int, socket.socket]) -> None:
+    """Send the exit codes of ended children to their tests."""
     while children:
         pid, status = os.waitpid(-1, os.WNOHANG)
         if not pid:
             return
         connection = children.pop(pid)
         if connection.fileno() >= 0:
-            _tell(connection, status)
+            _send_number(connection, status)
 
 
-def _tell(connection: socket.socket, number: int) -> None:
-    """Send a number to a test. One that is gone needs none, and its connection is about to be found closed."""
+def _send_number(connection: socket.socket, number: int) -> None:
+    """Send a number to a test; a closed connection is ignored."""
     with suppress(OSError):
         connection.send(str(number).encode())
 
 
-def _become(request: dict[str, Any], files: list[int]) -> None:
-    """Be the process that was asked for, and run its program."""
+def _run_request(request: dict[str, Any], files: list[int]) -> None:
+    """Set up the forked process as requested, and run its program."""
     aside = [fcntl.fcntl(file, fcntl.F_DUPFD, max(request["files"]) + 1) for file in files]
     for file in files:
         os.close(file)
@@ -296,7 +294,7 @@ def _become(request: dict[str, Any], files: list[int]) -> None:
 
 
 def main(address: str) -> None:
-    """Listen, let whoever started this go on, import nearly all of pitboss, and serve."""
+    """Listen, fork into the background, import most of pitboss, and serve."""
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     listener.bind(address)
     listener.listen(64)
@@ -314,23 +312,23 @@ def main(address: str) -> None:
     gc.enable()
     code: object = None
     try:
-        _become(*_serve(listener, Path(address)))
+        _run_request(*_serve(listener, Path(address)))
     except SystemExit as leaving:
         code = leaving.code
-    leave(code)
+    exit_process(code)
 
 
 def _import() -> None:
-    left_out = tuple(f"pitboss.{name}" for name in LEFT_OUT)
+    left_out = tuple(f"pitboss.{name}" for name in NOT_IMPORTED)
     for module in pkgutil.walk_packages(pitboss.__path__, "pitboss."):
         if not module.name.startswith(left_out) and not module.name.endswith("__main__"):
             importlib.import_module(module.name)
-    for name in ADDED:
+    for name in ALSO_IMPORTED:
         importlib.import_module(name)
 
 
-def leave(code: object) -> NoReturn:
-    """End as an interpreter does, except that it does not free what it imported, which takes longer than most commands."""
+def exit_process(code: object) -> NoReturn:
+    """End as an interpreter does, but without freeing modules, which takes longer than most commands."""
     for thread in threading.enumerate():
         if thread is not threading.current_thread() and not thread.daemon:
             thread.join()

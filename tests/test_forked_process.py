@@ -6,8 +6,8 @@ import socket
 
 import pytest
 
-import forked
-from forked import ForkedProcess
+import forked_process
+from forked_process import ForkedProcess
 
 
 @pytest.mark.parametrize("reads_reply", [False, True])
@@ -15,7 +15,7 @@ def test_a_client_that_is_gone_before_it_is_told_does_not_end_the_server(reads_r
     first = ForkedProcess("-c", "print('first')")
     for _ in range(20):
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        connection.connect(str(forked._address()))
+        connection.connect(str(forked_process._address()))
         null = os.open(os.devnull, os.O_RDWR)
         request = {"words": ["-c", "pass"], "environment": {}, "cwd": "/", "files": [0, 1, 2]}
         socket.send_fds(connection, [json.dumps(request).encode()], [null] * 3)
