@@ -73,6 +73,10 @@ def main(arguments: "Sequence[str] | None" = None) -> int:
     except BrokenPipeError:
         _discard_stdout()  # the reader closed the pipe: `pitboss runs export … | head`
         return OK
+    except SystemExit as error:
+        if isinstance(error.__context__, BrokenPipeError):  # the library that prints the help exits by itself then
+            return OK
+        raise
     except (KeyboardInterrupt, RunCancelled):
         screen.note("stopped")
         return INTERRUPTED

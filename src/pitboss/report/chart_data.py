@@ -34,7 +34,7 @@ def line_data(name: str, style: str, at: Floats, values: Floats, columns: int, *
 def pack_points(at: Floats, values: Floats, digits: int = 2) -> dict[str, Any]:
     """Instants and values, the values to `digits` decimals."""
     times, unit = _steps(at)
-    scaled = np.rint(values * 10**digits).astype(np.int64)
+    scaled = _integers(values * 10**digits)
     return {
         "first": int(at[0]),
         "unit": unit,
@@ -51,7 +51,7 @@ def pack_bars(bars: Floats, step: float) -> dict[str, Any]:
     """
     steps, unit = _steps(bars[:, 0])
     scale = 10 ** price_places(float(bars[:, 2].max()))
-    opened, high, low, close = np.rint(bars[:, 1:].T * scale).astype(np.int64)
+    opened, high, low, close = _integers(bars[:, 1:].T * scale)
     before = np.concatenate(([0], close[:-1]))
     return {
         "first": int(bars[0, 0]),
@@ -64,6 +64,14 @@ def pack_bars(bars: Floats, step: float) -> dict[str, Any]:
         "low": (np.minimum(opened, close) - low).tolist(),
         "close": (close - opened).tolist(),
     }
+
+
+def _integers(values: Floats) -> NDArray[Any]:
+    """The values rounded to integers: Python's own, of any size, where 64 bits are too few."""
+    rounded = np.rint(values)
+    if np.abs(rounded).max(initial=0) < 2**62:  # a difference of two fits too
+        return rounded.astype(np.int64)
+    return np.array([int(value) for value in rounded.flat], dtype=object).reshape(rounded.shape)
 
 
 def price_places(highest: float) -> int:
