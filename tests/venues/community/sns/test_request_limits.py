@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from pitboss.bootstrap.machine import random_hex
+from pitboss.core.errors import UserError
 from pitboss.terminal.workspace_options import WorkspaceOptions
 from pitboss.venues.community.sns.api_call import ApiCall
 from pitboss.venues.community.sns.app import open_server
@@ -54,3 +55,9 @@ def test_a_token_is_counted_whatever_key_ids_its_requests_carry_besides(server: 
         return server.answer(runner_reads.read_general, call).status
 
     assert [read(number) for number in range(LIMIT + 2)] == [401] * LIMIT + [429] * 2
+
+
+def test_a_limit_below_zero_stops_the_start(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="--rate-limit: -1 is below zero"):
+        open_server(WorkspaceOptions(tmp_path / "none", None), SnsOptions(rate_limit=-1), FixedClock(), random_hex)
+    assert not (tmp_path / "none").exists()

@@ -46,6 +46,7 @@ def read_origin(text: str) -> str:
 
 def open_server(place: "WorkspaceOptions", options: SnsOptions, clock: Any, random_hex: Any) -> SnsServer:
     """The server of a workspace, with its database open."""
+    from pitboss.core.errors import UserError
     from pitboss.store.database import open_tables
     from pitboss.venues.community.github_client import web_host
     from pitboss.venues.community.settings import CommunitySettings
@@ -54,6 +55,9 @@ def open_server(place: "WorkspaceOptions", options: SnsOptions, clock: Any, rand
     from pitboss.venues.community.sns.server_key import open_server_key
     from pitboss.venues.community.sns.tables import metadata
 
+    limit = options.rate_limit
+    if limit < 0:
+        raise UserError(f"--rate-limit: {limit} is below zero", "0 allows any number of requests")
     settings = place.settings()
     home = settings.home
     home.mkdir(parents=True, exist_ok=True)
@@ -61,7 +65,6 @@ def open_server(place: "WorkspaceOptions", options: SnsOptions, clock: Any, rand
     lookup = open_lookup(settings)
     github_host = web_host(CommunitySettings.of(settings).github_api_url)
     database = open_tables(place.db or home / DATABASE_FILE, metadata, THREADS)
-    limit = options.rate_limit
     return SnsServer(
         database,
         CredentialStore(random_hex, key),

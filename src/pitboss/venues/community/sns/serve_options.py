@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from pitboss.terminal.options import option
+from pitboss.terminal.options import WholeNumber, option
 
 
 @Parameter(name="*", group="Only on the community venue")
@@ -17,7 +17,7 @@ class SnsOptions:
         Literal["on", "off"], option("--v1", "Whether runners may use protocol v1, which sends the token.")
     ] = "on"
     rate_limit: Annotated[
-        int,
+        WholeNumber,
         option("--rate-limit", "Requests per minute and credential; an address may make ten times as many. 0: any."),
     ] = 600
     origin: Annotated[
