@@ -40,7 +40,8 @@ def chosen_model(settings: Settings, name: str = "") -> str:
     if not name:
         raise NoChatModel(
             "the chat has no model",
-            'set chat_model in settings.toml, such as chat_model = "openai/gpt-5-mini" or "local/<file>", or give --model',
+            'set chat_model in settings.toml, such as chat_model = "openai/gpt-5-mini" or "local/<file>"; '
+            "for one conversation: `pitboss chat --model NAME`",
         )
     entry = catalog.describe(name)
     if not entry.is_model or name.startswith(f"{REPLAY}/"):

@@ -142,6 +142,7 @@ def test_without_a_model_it_says_so_and_how_to_set_one(client: TestClient) -> No
     problem = reply.json()
     assert (problem["code"], problem["detail"]) == ("no_model", "the chat has no model")
     assert "chat_model" in problem["hint"]
+    assert "give --model" not in problem["hint"], "a request has no such option"
 
 
 def test_a_used_up_budget_is_refused_cleanly(

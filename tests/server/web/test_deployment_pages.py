@@ -36,6 +36,7 @@ def test_a_page_shows_state_account_entries_caps_and_commands(
     page = browser_session.get(f"/deployments/{live.id}").text
     for words in ("LIVE · armed", "No process works on it now", "Open orders", "Newest entries", "max leverage"):
         assert words in page
+    assert "or <code>pitboss live host</code> runs one" in page
     for words in ("waits for a process", "for the &lt;b&gt;review", "None can be raised beyond the skill"):
         assert words in page
     assert all(f'data-command="{command}"' in page for command in COMMAND_MEANINGS)

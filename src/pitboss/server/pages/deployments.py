@@ -187,8 +187,9 @@ def _why(details: Plain) -> Html | None:
     if state in ("paused", "stopped"):
         return notice(tag("strong", f"{state.capitalize()}. "), *code, words, " since ", since, ".")
     if not details["attended"]:
-        text = "No process works on it now. One of this machine begins within seconds, or `pitboss live host` runs one."
-        return notice(text, f" {details['error_text']}" if details["error_text"] else "")
+        lead = "No process works on it now. One of this machine begins within seconds, or "
+        error = tag("p", "Last error: ", details["error_text"], class_="after") if details["error_text"] else ""
+        return notice(lead, tag("code", "pitboss live host"), " runs one.", error)
     return None
 
 
