@@ -156,15 +156,19 @@ class LiveBroker(Broker):
         limit = self._caps.approval_above_wei
         return limit is None or order.action.value_wei <= limit or self._use_approval(order.approval_key)
 
-    async def _post(self, open_action: OpenAction) -> ExecutedAction | str:
-        """Send a write until its answer is known, a few times. A text says why there is no result."""
+    async def _post(self, open_action: OpenAction, was_sent: bool = False) -> ExecutedAction | str:
+        """Send a write until its answer is known, a few times. A text says why there is no result.
+
+        `was_sent` says that it was sent before. Then a refused credential does not tell what became of it.
+        """
         pause_s = FIRST_PAUSE_S
         for attempt in range(ATTEMPTS):
             try:
                 facts = await self._send_write(open_action.stored)
             except SnsRefused as error:
-                return self._reason(error)
+                return OPEN if was_sent and error.status == 401 else self._reason(error)
             except SnsUnavailable as error:
+                was_sent = True
                 if attempt + 1 < ATTEMPTS:
                     await self._pause(min(error.retry_after_s or pause_s, LONGEST_PAUSE_S))
                     pause_s *= 2
@@ -240,7 +244,7 @@ class LiveBroker(Broker):
     async def _ask_again(self, open_action: OpenAction) -> ExecutedAction | str:
         if open_action.stored.action.action != "tx":
             is_late = self._now() - open_action.entry.tick_at > RESEND_MS
-            return FORGOTTEN if is_late else await self._post(open_action)
+            return FORGOTTEN if is_late else await self._post(open_action, was_sent=True)
         if self._chain is None:
             return OPEN
         await self._chain.resume()
