@@ -42,7 +42,7 @@ TOOL = define_tool(
 """
 
 
-def typed(capsys: pytest.CaptureFixture[str], *words: Any) -> tuple[int, str, str]:
+def run_command(capsys: pytest.CaptureFixture[str], *words: Any) -> tuple[int, str, str]:
     code = main([str(word) for word in words])
     out, err = capsys.readouterr()
     return code, out, err
@@ -53,7 +53,7 @@ def test_the_audit_passes_and_says_what_it_compared(
 ) -> None:
     skill = tmp_path / "little.yaml"
     skill.write_text(SKILL)
-    code, out, _ = typed(capsys, "audit", "lookahead", skill, "--cuts", 2, *RANGE, "--json", "--home", home)
+    code, out, _ = run_command(capsys, "audit", "lookahead", skill, "--cuts", 2, *RANGE, "--json", "--home", home)
     found = json.loads(out)
     assert code == 0
     assert (found["cuts"], found["differences"], found["examples"]) == (2, 0, [])
@@ -71,7 +71,7 @@ def test_a_tool_file_is_audited_and_a_leak_in_it_is_shown(
     file.write_text(TOOL.format(place=place))
     skill.write_text(SKILL)
     words = ("--tool-file", file, "--tools", "my_tool", "--cuts", 2, *RANGE, "--home", home)
-    code, out, _ = typed(capsys, "audit", "lookahead", skill, *words)
+    code, out, _ = run_command(capsys, "audit", "lookahead", skill, *words)
     assert code == expected
     assert "tool my_tool" in out
     assert ("LOOK-AHEAD" in out) is bool(expected)
@@ -83,21 +83,21 @@ def test_a_stored_run_is_audited_with_its_own_decisions(
     home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], model: str
 ) -> None:
     run = stored(home, tmp_path, capsys, model)
-    code, out, _ = typed(capsys, "audit", "lookahead", "--run", run, "--cuts", 2, "--json", "--home", home)
+    code, out, _ = run_command(capsys, "audit", "lookahead", "--run", run, "--cuts", 2, "--json", "--home", home)
     found = json.loads(out)
     assert (code, found["cuts"], found["differences"]) == (0, 2, 0)
     assert found["runs"] == [f"run {run}"]
     assert ("prompt" in found["covered"]) is (model == "standin/analyst")
     if model == "standin/analyst":
         fork = ("--at", "2025-03-28T12:00:00Z", "--model", "policy/momentum", "--json", "--home", home)
-        code, out, _ = typed(capsys, "runs", "fork", run, *fork)
+        code, out, _ = run_command(capsys, "runs", "fork", run, *fork)
         forked = json.loads(out)["run_id"]
-        code, out, _ = typed(capsys, "audit", "lookahead", "--run", forked, "--cuts", 2, "--json", "--home", home)
+        code, out, _ = run_command(capsys, "audit", "lookahead", "--run", forked, "--cuts", 2, "--json", "--home", home)
         found = json.loads(out)
         assert (code, found["cuts"], found["differences"], found["from"]) == (0, 2, 0, "2025-03-28T12:00:00Z")
     late = ("--from", "2025-03-28T23:00:00Z", "--cuts", 1)
-    assert typed(capsys, "audit", "lookahead", "--run", run, *late, "--home", home)[0] == 0
-    code, _, err = typed(capsys, "audit", "lookahead", "--run", run, "--to", "2025-03-30", "--home", home)
+    assert run_command(capsys, "audit", "lookahead", "--run", run, *late, "--home", home)[0] == 0
+    code, _, err = run_command(capsys, "audit", "lookahead", "--run", run, "--to", "2025-03-30", "--home", home)
     assert (code, "not within the run" in err) == (2, True)
 
 
@@ -108,12 +108,12 @@ def test_a_stored_run_with_a_prompt_from_the_future_is_found_by_its_digest(
     with monkeypatch.context() as leaky:
         leaky.setattr(Market, "view", lambda self, at: View(self, at + HOUR_MS))
         run = stored(home, tmp_path, capsys, "standin/analyst")
-    code, out, _ = typed(capsys, "audit", "lookahead", "--run", run, "--cuts", 2, "--json", "--home", home)
+    code, out, _ = run_command(capsys, "audit", "lookahead", "--run", run, "--cuts", 2, "--json", "--home", home)
     found = json.loads(out)
     assert code == 1
     assert ("prompt", "stored") in {(example["what"], example["future"]) for example in found["examples"]}
     monkeypatch.setattr(Market, "view", lambda self, at: View(self, at + HOUR_MS))
-    code, out, _ = typed(capsys, "audit", "lookahead", "--run", run, "--cuts", 2, "--json", "--home", home)
+    code, out, _ = run_command(capsys, "audit", "lookahead", "--run", run, "--cuts", 2, "--json", "--home", home)
     futures = {example["future"] for example in json.loads(out)["examples"] if example["what"] == "prompt"}
     assert (code, futures) == (1, {"deleted", "changed"})
 
@@ -122,7 +122,7 @@ def stored(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], model
     """The id of a run of the skill."""
     skill = tmp_path / "little.yaml"
     skill.write_text(SKILL)
-    code, out, _ = typed(capsys, "backtest", skill, *DAY, "--model", model, "--json", "--home", home)
+    code, out, _ = run_command(capsys, "backtest", skill, *DAY, "--model", model, "--json", "--home", home)
     assert code == 0
     return json.loads(out)["run_id"]
 
@@ -149,6 +149,6 @@ def test_a_mistake_is_said_in_one_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("little.yaml").write_text(SKILL)
-    code, _, err = typed(capsys, "audit", "lookahead", *words, "--home", home)
+    code, _, err = run_command(capsys, "audit", "lookahead", *words, "--home", home)
     assert code == 2
     assert said in err

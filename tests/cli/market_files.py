@@ -11,13 +11,13 @@ FROM, TO = "2025-06-02", "2025-06-05"
 
 def rows(symbol: str, days: int = DAYS) -> list[str]:
     """Bars of a random walk, a line each; the same for the same symbol."""
-    dice, price = random.Random(symbol), 100.0 if symbol == "ETH" else 50_000.0
+    rng, price = random.Random(symbol), 100.0 if symbol == "ETH" else 50_000.0
     lines: list[str] = []
     for index in range(days * 288):
-        move = 1 + dice.gauss(0.0, 0.0015) + (0.0004 if index // 300 % 2 else -0.0004)
+        move = 1 + rng.gauss(0.0, 0.0015) + (0.0004 if index // 300 % 2 else -0.0004)
         open_, close = price, round(price * move, 2)
         high, low = max(open_, close) * 1.0005, min(open_, close) * 0.9995
-        lines.append(f"{START + index * STEP},{open_:.2f},{high:.2f},{low:.2f},{close:.2f},{dice.random():.3f}")
+        lines.append(f"{START + index * STEP},{open_:.2f},{high:.2f},{low:.2f},{close:.2f},{rng.random():.3f}")
         price = close
     return lines
 

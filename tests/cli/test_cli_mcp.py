@@ -48,7 +48,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def typed(monkeypatch: pytest.MonkeyPatch, text: str, *words: object) -> CommandResult:
+def run_with_input(monkeypatch: pytest.MonkeyPatch, text: str, *words: object) -> CommandResult:
     monkeypatch.setattr(sys, "stdin", Terminal(text))
     return pitboss(*words)
 
@@ -177,7 +177,7 @@ def test_a_mistake_is_one_line_with_a_way_out(words: tuple[str, ...], said: str)
 
 
 def test_approving_shows_everything_and_asks_for_each_tool(monkeypatch: pytest.MonkeyPatch) -> None:
-    result = typed(monkeypatch, "n\ny\n", "mcp", "approve", "little")
+    result = run_with_input(monkeypatch, "n\ny\n", "mcp", "approve", "little")
 
     assert result.code == 0
     assert result.out.count('"description": "Say it twice."') == 2

@@ -139,7 +139,7 @@ def undisturbed(lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Callabl
 
 
 def check_kills(
-    lake: Path, folder: Path, skill: str, kills: int, dice: random.Random, expected: tuple[float, Any]
+    lake: Path, folder: Path, skill: str, kills: int, rng: random.Random, expected: tuple[float, Any]
 ) -> None:
     """Kill and resume backtests until there were enough kills, one of them in the middle of the records; compare each."""
     took_s, records = expected
@@ -149,7 +149,7 @@ def check_kills(
         assert backtests <= 3 * kills + 3, "nothing was killed in the middle"
         backtest = new_backtest(lake, folder / f"{skill}-{backtests}", skill)
         # Kills so early that several fit into one backtest; a process that completes it before its kill counts as none.
-        while backtest.kills < max(1, kills - kill_count) and not backtest.execute(dice.uniform(0, took_s * 0.7)):
+        while backtest.kills < max(1, kills - kill_count) and not backtest.execute(rng.uniform(0, took_s * 0.7)):
             pass
         backtest.execute()
         kill_count += backtest.kills

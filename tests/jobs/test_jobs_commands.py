@@ -18,7 +18,7 @@ from pitboss.jobs.executors import local
 from pitboss.store.queue import Queue
 
 
-def typed(job_workspace: JobWorkspace, *arguments: str) -> int:
+def run_command(job_workspace: JobWorkspace, *arguments: str) -> int:
     return main([*arguments, "--home", str(job_workspace.workspace.home)])
 
 
@@ -26,14 +26,14 @@ def test_a_worker_does_what_is_queued_and_leaves_when_there_is_nothing_to_do(
     job_workspace: JobWorkspace, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ids = job_workspace.enqueue(2, build=build.build())
-    assert typed(job_workspace, "jobs", "list") == 0
+    assert run_command(job_workspace, "jobs", "list") == 0
     assert "2 ready, 0 active" in capsys.readouterr().out
 
-    assert typed(job_workspace, "worker", "--idle-exit", "0s", "--processes", "0") == 0
+    assert run_command(job_workspace, "worker", "--idle-exit", "0s", "--processes", "0") == 0
 
     assert "exits after 2 runs" in capsys.readouterr().err
     assert {job_workspace.status(run_id) for run_id in ids} == {"complete"}
-    assert typed(job_workspace, "jobs", "list", "--json") == 0
+    assert run_command(job_workspace, "jobs", "list", "--json") == 0
     reply = json.loads(capsys.readouterr().out)
     assert (reply["ready"], reply["working"], reply["local_workers"], reply["runs"]) == (0, 0, 0, [])
 
@@ -42,13 +42,13 @@ def test_a_worker_says_that_runs_of_another_build_wait_and_takes_them_when_asked
     job_workspace: JobWorkspace, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (run_id,) = job_workspace.enqueue(build="0.0+another")
-    assert typed(job_workspace, "worker", "--idle-exit", "0s") == 0
+    assert run_command(job_workspace, "worker", "--idle-exit", "0s") == 0
     output = capsys.readouterr().err
     assert "1 queued runs belong to another build" in output
     assert "--any-build" in output
     assert job_workspace.status(run_id) == "queued"
 
-    assert typed(job_workspace, "worker", "--idle-exit", "0s", "--any-build", "--processes", "0") == 0
+    assert run_command(job_workspace, "worker", "--idle-exit", "0s", "--any-build", "--processes", "0") == 0
     assert job_workspace.status(run_id) == "complete"
 
 
@@ -66,7 +66,7 @@ def test_a_process_ends_on_a_signal_and_signals_are_what_they_were_before(
 
     stopper = threading.Thread(target=stop_once_it_handles_signals, daemon=True)
     stopper.start()
-    assert typed(job_workspace, *words) == code
+    assert run_command(job_workspace, *words) == code
     stopper.join()
     assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == before
 
@@ -76,15 +76,15 @@ def test_a_queued_run_is_cancelled_at_once_queued_again_and_waited_for(
 ) -> None:
     monkeypatch.setattr(enqueue.local, "ensure", lambda settings, queue: 0)  # nobody works yet
     (run_id,) = job_workspace.enqueue(build=build.build())
-    assert typed(job_workspace, "jobs", "cancel", run_id[:6]) == 0
+    assert run_command(job_workspace, "jobs", "cancel", run_id[:6]) == 0
     assert f"run {run_id} is cancelled" in capsys.readouterr().out
-    assert typed(job_workspace, "jobs", "wait", run_id) == 1
-    assert typed(job_workspace, "jobs", "again", run_id) == 0
+    assert run_command(job_workspace, "jobs", "wait", run_id) == 1
+    assert run_command(job_workspace, "jobs", "again", run_id) == 0
     assert job_workspace.status(run_id) == "queued"
 
-    assert typed(job_workspace, "worker", "--idle-exit", "0s", "--processes", "0") == 0
+    assert run_command(job_workspace, "worker", "--idle-exit", "0s", "--processes", "0") == 0
     capsys.readouterr()
-    assert typed(job_workspace, "jobs", "wait", run_id, "--json") == 0
+    assert run_command(job_workspace, "jobs", "wait", run_id, "--json") == 0
     assert [one["status"] for one in json.loads(capsys.readouterr().out)] == ["complete"]
 
 
@@ -92,7 +92,7 @@ def test_a_queued_run_is_cancelled_at_once_queued_again_and_waited_for(
 def test_without_an_id_nothing_is_cancelled_or_queued_again_and_the_command_says_so(
     job_workspace: JobWorkspace, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
-    assert typed(job_workspace, "jobs", command) == 2
+    assert run_command(job_workspace, "jobs", command) == 2
     error, hint = capsys.readouterr().err.splitlines()
     assert error == f"error: `jobs {command}` needs the id of a run"
     assert f"pitboss runs list --home {job_workspace.workspace.home}` lists them" in hint
@@ -104,7 +104,7 @@ def test_without_an_id_nothing_is_cancelled_or_queued_again_and_the_command_says
 def test_what_no_worker_can_be_asked_for_is_refused(
     text: tuple[str, ...], job_workspace: JobWorkspace, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert typed(job_workspace, "worker", *text) == 2
+    assert run_command(job_workspace, "worker", *text) == 2
     assert text[0] in capsys.readouterr().err
 
 

@@ -125,11 +125,11 @@ def test_one_that_is_cancelled_while_others_wait_for_its_call_takes_none_of_them
 def test_each_shared_question_is_paid_once_whatever_is_cancelled_or_fails_and_all_runs_end_as_alone(
     seed: int, job_workspace: JobWorkspace
 ) -> None:
-    dice, refused = Random(seed), set[str]()
+    rng, refused = Random(seed), set[str]()
 
     def moody(question: Any) -> Any:
         words = str(question["messages"])
-        if words in refused or dice.random() > 0.2:
+        if words in refused or rng.random() > 0.2:
             return decide(question)
         refused.add(words)  # not again and again: a question that is given up makes another run of it
         return busy()
@@ -140,8 +140,8 @@ def test_each_shared_question_is_paid_once_whatever_is_cancelled_or_fails_and_al
             ids = queued(job_workspace, [request(number % 2) for number in range(6)])
             worker = job_workspace.worker(concurrency=6, heartbeat=working.HeartbeatSettings(0.02, 20.0, 0.1))
             running = asyncio.create_task(worker.run())
-            for run_id in dice.sample(ids, 3):
-                await asyncio.sleep(dice.random() * 0.2)
+            for run_id in rng.sample(ids, 3):
+                await asyncio.sleep(rng.random() * 0.2)
                 if job_workspace.status(run_id) in ("queued", "loading", "running"):
                     job_workspace.workspace.runs.request_cancel(run_id)
             await running

@@ -25,25 +25,25 @@ TOOL = ToolSpec("look", "Looks.", {"type": "object", "properties": {"id": {"type
 ASKED = ModelRequest("Be calm.", (Message("user", "What now?"),), (TOOL,), None, {"temperature": 0})
 
 
-class Kept:
+class StoredReply:
     def __init__(self, run_id: str, cost_usd: Decimal | None, reply: ModelReply) -> None:
         self.run_id, self.cost_usd, self.reply = run_id, cost_usd, reply
 
 
-class Shelf:
-    """Answers in memory, with the order of events."""
+class MemoryReplyStore:
+    """A reply store in memory."""
 
     def __init__(self) -> None:
-        self.rows: dict[str, Kept] = {}
+        self.rows: dict[str, StoredReply] = {}
 
-    def get(self, key: str) -> Kept | None:
+    def get(self, key: str) -> StoredReply | None:
         return self.rows.get(key)
 
     async def put(
         self, key: str, model: str, run_id: str, cost_usd: Decimal | None, reply: ModelReply, more: bool = False
     ) -> None:
         await asyncio.sleep(0)
-        self.rows.setdefault(key, Kept(run_id, cost_usd, reply))
+        self.rows.setdefault(key, StoredReply(run_id, cost_usd, reply))
 
     async def put_paid(self, key: str, model: str, run_id: str, cost_usd: Decimal | None, reply: ModelReply) -> None:
         await self.put(f"{key}:{len(self.rows)}", model, run_id, cost_usd, reply)
@@ -82,7 +82,7 @@ def ask(model: Cached, request: ModelRequest = ASKED) -> ModelReply:
 
 
 def test_an_equal_question_is_not_asked_again():
-    shelf = Shelf()
+    shelf = MemoryReplyStore()
     model = Cached(DirectClient(Scripted([priced_reply()])), shelf, "run1")
 
     first, second = ask(model), ask(model)
@@ -93,7 +93,7 @@ def test_an_equal_question_is_not_asked_again():
 
 
 def test_a_hit_that_this_run_paid_for_counts_as_spent():
-    shelf = Shelf()
+    shelf = MemoryReplyStore()
     model = Cached(DirectClient(Scripted([priced_reply()])), shelf, "run1")
     ask(model)
 
@@ -104,7 +104,7 @@ def test_a_hit_that_this_run_paid_for_counts_as_spent():
 
 
 def test_a_hit_that_another_run_paid_for_counts_as_saved():
-    shelf = Shelf()
+    shelf = MemoryReplyStore()
     ask(Cached(DirectClient(Scripted([priced_reply()])), shelf, "run1"))
 
     again = ask(Cached(DirectClient(Scripted([])), shelf, "run2"))
@@ -114,7 +114,7 @@ def test_a_hit_that_another_run_paid_for_counts_as_saved():
 
 @pytest.mark.parametrize(("run_id", "cost"), [("run1", None), ("run2", ZERO)])
 def test_an_unknown_cost_stays_unknown_to_the_payer_and_counts_as_no_saving(run_id, cost):
-    shelf = Shelf()
+    shelf = MemoryReplyStore()
     ask(Cached(DirectClient(Scripted([priced_reply(cost=None)])), shelf, "run1"))
 
     again = ask(Cached(DirectClient(Scripted([])), shelf, run_id))
@@ -123,7 +123,7 @@ def test_an_unknown_cost_stays_unknown_to_the_payer_and_counts_as_no_saving(run_
 
 
 def test_the_answer_is_kept_before_it_is_given():
-    shelf = Shelf()
+    shelf = MemoryReplyStore()
 
     ask(Cached(DirectClient(Scripted([priced_reply()])), shelf, "run1"))
 
@@ -154,7 +154,7 @@ def choice(finish_reason: str, **message: Any) -> ModelReply:
     ],
 )
 def test_a_failure_of_the_provider_is_not_kept_and_a_refusal_is_an_answer_like_any_other(said, is_kept):
-    shelf = Shelf()
+    shelf = MemoryReplyStore()
     model = Cached(DirectClient(Scripted([said, says("hold")])), shelf, "run1")
 
     ask(model)
@@ -165,7 +165,7 @@ def test_a_failure_of_the_provider_is_not_kept_and_a_refusal_is_an_answer_like_a
 def test_equal_questions_at_once_share_one_call():
     async def main() -> tuple[int, list[str]]:
         slow = Slow(priced_reply())
-        model = Cached(DirectClient(slow), Shelf(), "run1")
+        model = Cached(DirectClient(slow), MemoryReplyStore(), "run1")
         waiting = [asyncio.create_task(model.complete(ASKED)) for _ in range(5)]
         await asyncio.sleep(0)
         await asyncio.sleep(0)
@@ -176,7 +176,7 @@ def test_equal_questions_at_once_share_one_call():
 
 
 def test_the_last_answer_of_several_that_come_together_is_kept_without_waiting_for_more():
-    class Told(Shelf):
+    class RecordingStore(MemoryReplyStore):
         """Tells, too, who was said to be still under way."""
 
         def __init__(self) -> None:
@@ -190,7 +190,7 @@ def test_the_last_answer_of_several_that_come_together_is_kept_without_waiting_f
             await super().put(key, model, run_id, cost_usd, reply)
 
     async def story() -> list[bool]:
-        inner, shelf = Slow(priced_reply()), Told()
+        inner, shelf = Slow(priced_reply()), RecordingStore()
         model = Cached(DirectClient(inner), shelf, "run1")
         asked = [asyncio.create_task(model.complete(replace(ASKED, system=f"system {n}"))) for n in range(3)]
         for _ in range(3):
@@ -206,7 +206,7 @@ def test_the_last_answer_of_several_that_come_together_is_kept_without_waiting_f
 def test_one_who_leaves_does_not_take_the_call_from_the_others():
     async def main() -> tuple[str, int]:
         slow = Slow(priced_reply())
-        model = Cached(DirectClient(slow), Shelf(), "run1")
+        model = Cached(DirectClient(slow), MemoryReplyStore(), "run1")
         leaving, staying = [asyncio.create_task(model.complete(ASKED)) for _ in range(2)]
         await asyncio.sleep(0)
         await asyncio.sleep(0)
@@ -221,7 +221,7 @@ def test_one_who_leaves_does_not_take_the_call_from_the_others():
 def test_a_call_without_waiters_is_cancelled_and_can_be_repeated():
     async def main() -> tuple[int, str]:
         slow = Slow(priced_reply())
-        model = Cached(DirectClient(slow), Shelf(), "run1")
+        model = Cached(DirectClient(slow), MemoryReplyStore(), "run1")
         leaving = asyncio.create_task(model.complete(ASKED))
         await asyncio.sleep(0)
         await asyncio.sleep(0)
@@ -237,7 +237,7 @@ def test_a_call_without_waiters_is_cancelled_and_can_be_repeated():
 
 def test_an_answer_that_has_come_is_kept_although_who_asked_has_left():
     async def main() -> int:
-        slow, shelf = Slow(priced_reply()), Shelf()
+        slow, shelf = Slow(priced_reply()), MemoryReplyStore()
         model = Cached(DirectClient(slow), shelf, "run1")
         leaving = asyncio.create_task(model.complete(ASKED))
         await asyncio.sleep(0)
@@ -277,7 +277,7 @@ class Sending(ModelClient):
 BUSY = Failure("retry", "busy", "busy", status=429)
 
 
-def remembering(client: Sending, shelf: Shelf) -> Cached:
+def remembering(client: Sending, shelf: MemoryReplyStore) -> Cached:
     return Cached(Retried(client, random=lambda: 1.0), shelf, "run1")
 
 
@@ -291,7 +291,7 @@ async def left_alone(model: Cached, client: Sending) -> None:
 
 def test_the_answer_to_a_sent_question_is_awaited_and_cached_without_waiters():
     async def main() -> None:
-        client, shelf = Sending(priced_reply()), Shelf()
+        client, shelf = Sending(priced_reply()), MemoryReplyStore()
         model = remembering(client, shelf)
         await left_alone(model, client)
         next_one = asyncio.create_task(model.complete(ASKED))
@@ -305,7 +305,7 @@ def test_the_answer_to_a_sent_question_is_awaited_and_cached_without_waiters():
 
 def test_a_question_without_waiters_is_not_retried():
     async def main() -> None:
-        client, shelf = Sending(BUSY, priced_reply()), Shelf()
+        client, shelf = Sending(BUSY, priced_reply()), MemoryReplyStore()
         model = remembering(client, shelf)
         await left_alone(model, client)
         client.let.set()
@@ -318,7 +318,7 @@ def test_a_question_without_waiters_is_not_retried():
 
 def test_a_question_with_a_new_waiter_is_retried():
     async def main() -> None:
-        client, shelf = Sending(BUSY, priced_reply()), Shelf()
+        client, shelf = Sending(BUSY, priced_reply()), MemoryReplyStore()
         model = remembering(client, shelf)
         await left_alone(model, client)
         next_one = asyncio.create_task(model.complete(ASKED))
@@ -334,7 +334,7 @@ def test_a_question_that_waits_between_two_tries_is_given_up_with_who_asked():
     async def main() -> None:
         client = Sending(BUSY, priced_reply())
         client.let.set()
-        model = remembering(client, Shelf())
+        model = remembering(client, MemoryReplyStore())
         leaving = asyncio.create_task(model.complete(ASKED))
         await asyncio.sleep(0.1)
         leaving.cancel()
@@ -346,7 +346,7 @@ def test_a_question_that_waits_between_two_tries_is_given_up_with_who_asked():
 
 def test_closing_gives_up_what_is_still_asked_and_waits_for_it():
     async def main() -> None:
-        client, shelf = Sending(priced_reply()), Shelf()
+        client, shelf = Sending(priced_reply()), MemoryReplyStore()
         model = remembering(client, shelf)
         await left_alone(model, client)
         await model.close()
@@ -358,7 +358,7 @@ def test_closing_gives_up_what_is_still_asked_and_waits_for_it():
 
 def test_waiters_of_a_failed_call_send_their_own_and_no_failure_is_cached():
     async def main() -> tuple[list[str], int]:
-        slow, shelf = Slow(TransientError("busy")), Shelf()
+        slow, shelf = Slow(TransientError("busy")), MemoryReplyStore()
         model = Cached(DirectClient(slow), shelf, "run1")
         waiting = [asyncio.create_task(model.complete(ASKED)) for _ in range(3)]
         await asyncio.sleep(0)

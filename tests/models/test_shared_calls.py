@@ -31,19 +31,19 @@ def question(name: str) -> ModelRequest:
 
 
 @dataclass
-class Kept:
+class StoredReply:
     run_id: str
     cost_usd: Decimal | None
     reply: ModelReply
 
 
-class Shelf:
+class MemoryReplyStore:
     """Answers in memory that take a moment to be written."""
 
     def __init__(self) -> None:
-        self.rows: dict[str, Kept] = {}
+        self.rows: dict[str, StoredReply] = {}
 
-    def get(self, key: str) -> Kept | None:
+    def get(self, key: str) -> StoredReply | None:
         return self.rows.get(key)
 
     async def put(
@@ -51,7 +51,7 @@ class Shelf:
     ) -> bool:
         await asyncio.sleep(0.01)
         assert key not in self.rows, "the same question was paid for twice"
-        self.rows[key] = Kept(run_id, cost_usd, reply)
+        self.rows[key] = StoredReply(run_id, cost_usd, reply)
         return True
 
     async def put_paid(self, key: str, model: str, run_id: str, cost_usd: Decimal | None, reply: ModelReply) -> None:
@@ -82,11 +82,11 @@ class Provider(ModelClient):
         return CallResult(ModelReply(f"{name}!", cost_usd=CENT, latency_ms=90.0), attempts=1)
 
 
-class Room:
-    """Runs that share their answers, or keep what is under way to themselves."""
+class RunsWithSharedCalls:
+    """Runs that share a reply store, with or without shared calls in flight."""
 
     def __init__(self, provider: Provider) -> None:
-        self.provider, self.shelf, self.flights = provider, Shelf(), SharedCalls()
+        self.provider, self.shelf, self.flights = provider, MemoryReplyStore(), SharedCalls()
 
     def run(self, run_id: str, repeat: int = 0, attempts: int = 1) -> Cached:
         asking = Retried(self.provider, random=lambda: 1.0, attempts=attempts)
@@ -99,7 +99,7 @@ def money(reply: ModelReply) -> tuple[Decimal | None, Decimal]:
 
 def test_who_asked_first_pays_and_who_waited_has_saved_it() -> None:
     async def main() -> None:
-        room = Room(Provider())
+        room = RunsWithSharedCalls(Provider())
         first, *waiters = [room.run(f"run{number}") for number in range(4)]
         replies = await asyncio.gather(*(run.complete(question("up?")) for run in (first, *waiters)))
         assert [reply.text for reply in replies] == ["up?!"] * 4
@@ -113,8 +113,8 @@ def test_who_asked_first_pays_and_who_waited_has_saved_it() -> None:
 
 def test_repeats_are_questions_of_their_own_and_other_rooms_are_not_heard() -> None:
     async def main() -> None:
-        room = Room(Provider())
-        elsewhere = Room(room.provider)
+        room = RunsWithSharedCalls(Provider())
+        elsewhere = RunsWithSharedCalls(room.provider)
         requests = [room.run("a", 0), room.run("b", 1), room.run("c", 1), elsewhere.run("d", 0)]
         await asyncio.gather(*(run.complete(question("up?")) for run in requests))
         assert room.provider.answered["up?"] == 3
@@ -125,7 +125,7 @@ def test_repeats_are_questions_of_their_own_and_other_rooms_are_not_heard() -> N
 @pytest.mark.parametrize("sent", [False, True])
 def test_one_whose_call_is_given_up_by_its_run_asks_for_himself(sent: bool) -> None:
     async def main() -> None:
-        room = Room(Provider())
+        room = RunsWithSharedCalls(Provider())
         first, second, third = room.run("first"), room.run("second"), room.run("third")
         leaving = asyncio.create_task(first.complete(question("up?")))
         await asyncio.sleep(0.5 if sent else 0)
@@ -143,7 +143,7 @@ def test_one_whose_call_is_given_up_by_its_run_asks_for_himself(sent: bool) -> N
 
 def test_what_its_run_lost_after_it_was_sent_still_serves_the_others_and_is_paid_by_who_sent_it() -> None:
     async def main() -> None:
-        room = Room(Provider())
+        room = RunsWithSharedCalls(Provider())
         first, second = room.run("first"), room.run("second")
         leaving = asyncio.create_task(first.complete(question("up?")))
         await asyncio.sleep(0.5)
@@ -158,7 +158,7 @@ def test_what_its_run_lost_after_it_was_sent_still_serves_the_others_and_is_paid
 
 def test_one_who_waits_for_another_and_leaves_takes_nothing_along() -> None:
     async def main() -> None:
-        room = Room(Provider())
+        room = RunsWithSharedCalls(Provider())
         staying = asyncio.create_task(room.run("first").complete(question("up?")))
         await asyncio.sleep(0.5)
         leaving = asyncio.create_task(room.run("second").complete(question("up?")))
@@ -186,7 +186,7 @@ class Refusing:
 @pytest.mark.parametrize("error", [BudgetExceeded("spent"), UserError("no key"), TransientError("busy")])
 def test_what_is_the_matter_with_one_run_is_not_passed_on_to_another(error: Exception) -> None:
     async def main() -> None:
-        room = Room(Provider())
+        room = RunsWithSharedCalls(Provider())
         poor = Cached(DirectClient(Refusing(error)), room.shelf, "poor", 0, room.flights)
         requests = [poor, room.run("rich"), room.run("third")]
         ended = await asyncio.gather(*(run.complete(question("up?")) for run in requests), return_exceptions=True)
@@ -198,7 +198,7 @@ def test_what_is_the_matter_with_one_run_is_not_passed_on_to_another(error: Exce
 
 def test_a_reply_that_is_no_answer_is_for_who_got_it_and_the_next_one_asks_again() -> None:
     async def main() -> None:
-        room = Room(Provider({"up?": [HALFWAY]}))
+        room = RunsWithSharedCalls(Provider({"up?": [HALFWAY]}))
         first, second = await asyncio.gather(
             room.run("first").complete(question("up?")), room.run("second").complete(question("up?"))
         )
@@ -208,7 +208,7 @@ def test_a_reply_that_is_no_answer_is_for_who_got_it_and_the_next_one_asks_again
 
 
 def test_a_call_that_a_closed_loop_left_behind_is_not_waited_for() -> None:
-    room = Room(Provider())
+    room = RunsWithSharedCalls(Provider())
 
     async def leave() -> None:
         asyncio.create_task(room.run("first").complete(question("up?")))  # noqa: RUF006 - that is the point
@@ -261,7 +261,7 @@ def plans(draw: st.DrawFn) -> Plan:
 @settings(max_examples=60, deadline=None)
 def test_every_shared_question_is_paid_once_and_no_waiter_waits_for_ever(plan: Plan) -> None:
     fails = {name: list(mishaps) for name, mishaps in plan.fails.items()}
-    room = Room(Provider(fails))
+    room = RunsWithSharedCalls(Provider(fails))
     runs = [room.run(f"run{number}", repeat, plan.attempts) for number, repeat in enumerate(plan.repeats)]
 
     async def complete_ask(ask: Ask) -> ModelReply:

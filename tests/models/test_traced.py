@@ -41,7 +41,7 @@ REPLY = ModelReply(
 
 
 @dataclass
-class Within:
+class InnerModel:
     """Gives one reply, or raises."""
 
     outcome: ModelReply | Exception
@@ -90,19 +90,19 @@ class Observer:
         self.records.append((name, value))
 
 
-def ask(within: Within, observer: Any) -> ModelReply:
+def ask(within: InnerModel, observer: Any) -> ModelReply:
     return asyncio.run(Traced(DirectClient(within), observer).complete(REQUEST))
 
 
 def test_the_reply_is_the_very_one_of_the_model_within() -> None:
-    assert ask(Within(REPLY), Observer()) is REPLY
-    assert ask(Within(REPLY), SILENT) is REPLY
-    assert Traced(DirectClient(Within(REPLY)), SILENT).name == "groq/openai/gpt-oss-120b"
+    assert ask(InnerModel(REPLY), Observer()) is REPLY
+    assert ask(InnerModel(REPLY), SILENT) is REPLY
+    assert Traced(DirectClient(InnerModel(REPLY)), SILENT).name == "groq/openai/gpt-oss-120b"
 
 
 def test_a_call_is_a_span_with_its_tokens_cost_and_settings() -> None:
     observer = Observer()
-    ask(Within(REPLY), observer)
+    ask(InnerModel(REPLY), observer)
     (span,) = observer.spans
     assert span.name == "chat openai/gpt-oss-120b"
     assert span.failed == ""
@@ -128,7 +128,7 @@ def test_a_call_is_a_span_with_its_tokens_cost_and_settings() -> None:
 
 def test_calls_tokens_cost_and_latency_are_counted() -> None:
     observer = Observer()
-    ask(Within(REPLY), observer)
+    ask(InnerModel(REPLY), observer)
     counted = [(name, amount, about.get("gen_ai.token.type")) for name, amount, about in observer.counts]
     assert counted == [
         ("pitboss.model.calls", 1, None),
@@ -142,7 +142,7 @@ def test_calls_tokens_cost_and_latency_are_counted() -> None:
 
 def test_a_cost_that_is_unknown_is_not_shown_as_zero() -> None:
     observer = Observer()
-    ask(Within(ModelReply(cost_usd=None)), observer)
+    ask(InnerModel(ModelReply(cost_usd=None)), observer)
     assert "pitboss.cost_usd" not in observer.spans[0].about
     assert "pitboss.model.cost_usd" not in [name for name, *_ in observer.counts]
 
@@ -153,7 +153,7 @@ def test_an_error_goes_through_and_only_its_kind_is_reported(
 ) -> None:
     observer = Observer()
     with caplog.at_level(logging.INFO, "pitboss.models"), pytest.raises(type(error)) as raised:
-        ask(Within(error), observer)
+        ask(InnerModel(error), observer)
     assert str(raised.value) == WORD
     kind = type(error).__name__
     assert observer.spans[0].failed == kind
@@ -172,7 +172,7 @@ def test_of_failures_in_a_row_only_the_first_is_a_warning(caplog: pytest.LogCapt
     results: list[Any] = [TransientError("busy"), TransientError("busy"), ModelReply("at last"), TransientError("busy")]
 
     async def story() -> None:
-        inner = Within(REPLY)
+        inner = InnerModel(REPLY)
         model = Traced(DirectClient(inner), SILENT)
         for inner.outcome in results:
             await model.call(REQUEST, CallContext())
@@ -184,7 +184,7 @@ def test_of_failures_in_a_row_only_the_first_is_a_warning(caplog: pytest.LogCapt
 def test_no_text_of_the_conversation_is_exported(caplog: pytest.LogCaptureFixture) -> None:
     observer = Observer()
     with caplog.at_level(logging.DEBUG, "pitboss.models"):
-        ask(Within(REPLY), observer)
+        ask(InnerModel(REPLY), observer)
     assert WORD not in repr(observer)
     assert [line.getMessage() for line in caplog.records] == ["model call"]
     assert WORD not in repr([line.__dict__ for line in caplog.records])
@@ -192,5 +192,5 @@ def test_no_text_of_the_conversation_is_exported(caplog: pytest.LogCaptureFixtur
 
 def test_without_a_listener_nothing_is_collected() -> None:
     observer = Observer(on=False)
-    ask(Within(REPLY), observer)
+    ask(InnerModel(REPLY), observer)
     assert (observer.spans, observer.counts, observer.records) == ([], [], [])

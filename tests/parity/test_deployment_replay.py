@@ -47,7 +47,7 @@ from pitboss.venues.perp.trade_memory import NO_MEMORY
 
 
 @dataclass
-class Lived:
+class FinishedDeployment:
     """A deployment that has ended, and its records."""
 
     scene: PaperScene
@@ -67,14 +67,14 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaperScene]:
 
 
 @pytest.fixture(scope="module")
-def lived(scene: PaperScene) -> Lived:
+def lived(scene: PaperScene) -> FinishedDeployment:
     clock = StoppingClock(scene.first_at - MINUTE_MS, scene.end_at)
     live = scene.deploy(clock)
-    return Lived(scene, live, asyncio.run(scene.work(live, clock)))
+    return FinishedDeployment(scene, live, asyncio.run(scene.work(live, clock)))
 
 
 @pytest.fixture(scope="module")
-def interrupted(scene: PaperScene) -> Lived:
+def interrupted(scene: PaperScene) -> FinishedDeployment:
     """A deployment whose process was down for two hours, and whose positions a person closed."""
     opened = next(each.tick_at for each in scene.simulated if codec.loads(each.covered)["after"]["positions"])
     clock, control = StoppingClock(scene.first_at - MINUTE_MS, opened + 40 * MINUTE_MS), Control()
@@ -85,7 +85,7 @@ def interrupted(scene: PaperScene) -> Lived:
     asyncio.run(scene.work(live, clock, control))
     control.deliver(OpenCommand("c1", live.deployment.id, 1, "flatten", "enough", "kim"))
     clock.until = scene.end_at
-    return Lived(scene, live, asyncio.run(scene.work(live, clock, control)))
+    return FinishedDeployment(scene, live, asyncio.run(scene.work(live, clock, control)))
 
 
 def parts_and_differences(document: dict[str, Any]) -> set[float]:
@@ -98,14 +98,16 @@ def parts_and_differences(document: dict[str, Any]) -> set[float]:
 
 
 @pytest.mark.parametrize(("first_h", "end_h"), [(0, 8), (1.6, 8), (2.5, 5.1), (3.1, 3.6), (5, 8)])
-def test_a_paper_deployment_has_no_difference_from_its_own_replay(lived: Lived, first_h: float, end_h: float) -> None:
+def test_a_paper_deployment_has_no_difference_from_its_own_replay(
+    lived: FinishedDeployment, first_h: float, end_h: float
+) -> None:
     document = lived.attributed(first_h, end_h)
     assert parts_and_differences(document) == {0.0}
     assert document["live"] == document["paper"]
     assert document["live"]["trades"] or end_h == 3.6
 
 
-def test_an_outage_and_a_command_of_a_person_are_replayed_too(interrupted: Lived) -> None:
+def test_an_outage_and_a_command_of_a_person_are_replayed_too(interrupted: FinishedDeployment) -> None:
     document = interrupted.attributed()
     assert any(each.kind == "span" for each in interrupted.records)
     assert any("flatten" in codec.loads(each.covered)["flags"] for each in ticks(interrupted.records))
@@ -113,7 +115,7 @@ def test_an_outage_and_a_command_of_a_person_are_replayed_too(interrupted: Lived
     assert parts_and_differences(document) == {0.0}
 
 
-def test_a_span_ends_when_its_last_order_has_had_a_bar(lived: Lived) -> None:
+def test_a_span_ends_when_its_last_order_has_had_a_bar(lived: FinishedDeployment) -> None:
     sent = [
         each.tick_at
         for each in lived.records
@@ -124,7 +126,7 @@ def test_a_span_ends_when_its_last_order_has_had_a_bar(lived: Lived) -> None:
 
 
 def test_a_span_is_replayed_again_only_if_its_records_or_its_bars_have_changed(
-    lived: Lived, monkeypatch: pytest.MonkeyPatch
+    lived: FinishedDeployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     replays = list[Any]()
 
@@ -146,7 +148,7 @@ def test_a_span_is_replayed_again_only_if_its_records_or_its_bars_have_changed(
             lived.attributed(100, 101)
 
 
-def test_missing_bars_are_an_error_that_says_how_to_get_them(lived: Lived) -> None:
+def test_missing_bars_are_an_error_that_says_how_to_get_them(lived: FinishedDeployment) -> None:
     with pytest.raises(UserError) as caught:
         attribution_document(lived.live.workspace, lived.live.deployment)
     since = iso(lived.scene.first_at - MINUTE_MS)
@@ -154,14 +156,14 @@ def test_missing_bars_are_an_error_that_says_how_to_get_them(lived: Lived) -> No
     assert caught.value.hint == hint
 
 
-def test_a_span_without_records_is_an_error(lived: Lived) -> None:
+def test_a_span_without_records_is_an_error(lived: FinishedDeployment) -> None:
     with pytest.raises(UserError, match="no records between"):
         lived.attributed(100, 101)
     with pytest.raises(UserError, match="empty"):
         lived.attributed(2, 1)
 
 
-def test_the_command_prints_a_table_a_document_and_a_page(lived: Lived, tmp_path: Path) -> None:
+def test_the_command_prints_a_table_a_document_and_a_page(lived: FinishedDeployment, tmp_path: Path) -> None:
     home, page = lived.live.workspace.home, tmp_path / "page.html"
     words = ("attribution", lived.live.deployment.id, "--data-venue", "demo", "--home", home)
     answer = pitboss(*words, "--from", iso(lived.scene.first_at), "--to", iso(lived.scene.end_at), "--json")
@@ -181,7 +183,7 @@ def test_the_command_prints_a_table_a_document_and_a_page(lived: Lived, tmp_path
 # The records ----------------------------------------------------------------------------------------------------------
 
 
-def test_the_run_of_a_deployment_verifies_with_the_period_of_its_records(lived: Lived) -> None:
+def test_the_run_of_a_deployment_verifies_with_the_period_of_its_records(lived: FinishedDeployment) -> None:
     workspace = lived.live.workspace
     run = workspace.runs.get(lived.live.deployment.run_id)
     assert verify(workspace, run.id) == []
@@ -194,7 +196,7 @@ def test_the_run_of_a_deployment_verifies_with_the_period_of_its_records(lived: 
     assert venue.measure_again(run.params, longer)["cagr"] is not None  # a yearly rate needs the period
 
 
-def test_the_report_of_a_deployment_has_its_period_and_its_replay(lived: Lived, tmp_path: Path) -> None:
+def test_the_report_of_a_deployment_has_its_period_and_its_replay(lived: FinishedDeployment, tmp_path: Path) -> None:
     path = write_report(lived.live.workspace, lived.live.deployment.run_id, tmp_path / "run.html")
     html = path.read_text("utf-8")
     assert "Live run report" in html
@@ -215,7 +217,7 @@ class RecordedDecider:
         return Decision(tuple(self.body["proposals"]), flags=tuple(self.body["flags"]))
 
 
-def test_prompts_and_verdicts_of_recorded_ticks_are_rebuilt_identically(lived: Lived) -> None:
+def test_prompts_and_verdicts_of_recorded_ticks_are_rebuilt_identically(lived: FinishedDeployment) -> None:
     """From the first account, the bars and the recorded proposals alone: each tick gives the same prompt bytes and verdicts."""
     prepared, live = lived.scene.prepared, lived.live
     first_at, clock = lived.scene.first_at, StoppingClock(lived.scene.first_at, lived.scene.end_at)

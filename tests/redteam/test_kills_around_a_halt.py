@@ -78,8 +78,8 @@ def kill_and_go_on(home: Path, kill_at: int) -> str:
 
 
 def kills(folder: Path, count: int) -> set[str]:
-    dice = Random(count)
-    at = [halting_statement() + dice.randint(-BEFORE, AFTER) for _ in range(count)]
+    rng = Random(count)
+    at = [halting_statement() + rng.randint(-BEFORE, AFTER) for _ in range(count)]
     at[:2] = [halting_statement() - 4, halting_statement() + 1]
     found: set[str] = set()
     for number, kill_at in enumerate(at):

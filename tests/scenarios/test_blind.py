@@ -47,12 +47,12 @@ def trading(question: Mapping[str, Any]) -> Play:
         return call("write_lessons", dict.fromkeys(slots, "Patience paid."))
     if not offered or "### " not in user:
         return decide(question)
-    dice = hashlib.sha256(user.encode()).digest()[0]
-    name = re.findall(r"^### (\S+)", user, re.MULTILINE)[dice % 3]
+    number = hashlib.sha256(user.encode()).digest()[0]
+    name = re.findall(r"^### (\S+)", user, re.MULTILINE)[number % 3]
     close = float(
         re.findall(rf"^### {name}\n(?:.+\n){{3}}(?:.+\n)*?(\d\d-\d\d .+)\n1h", user, re.MULTILINE)[0].split()[5]
     )
-    if dice % 4 == 0 and len(question["messages"]) <= 2 and len(offered) > 1:
+    if number % 4 == 0 and len(question["messages"]) <= 2 and len(offered) > 1:
         return calls(
             ("fetch_recent_bars", {"symbol": name, "interval": "1h", "lookback": 5}),
             ("get_portfolio", {}),
@@ -62,10 +62,10 @@ def trading(question: Mapping[str, Any]) -> Play:
                 {"action": "open_long", "symbol": name, "size_usd": 400, "stop_loss": 2 * close, "reason": "?"},
             ),
         )
-    if dice % 3:
+    if number % 3:
         return decide(question)
     if "no open positions" in user:
-        stop = close * (0.98 if dice % 2 else 1.5)
+        stop = close * (0.98 if number % 2 else 1.5)
         return call(
             "propose_order",
             {

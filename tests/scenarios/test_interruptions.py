@@ -101,8 +101,8 @@ def test_who_starts_us_deaf_to_ctrl_c_has_it_so(tmp_path: Path) -> None:
 
 
 def test_kill_9_at_random_points_then_resume_gives_the_same_digest(home: Path, skill: Path, undisturbed: str) -> None:
-    dice = random.Random(20)
-    points = sorted(dice.sample(range(1, 80), 2))
+    rng = random.Random(20)
+    points = sorted(rng.sample(range(1, 80), 2))
     process = start_pitboss("backtest", skill, *RANGE, "--json", "--home", home, **EACH_TICK)
     run_id = wait_for_records(process, home, points[0])
     process.kill()

@@ -130,14 +130,14 @@ def test_llm_without_a_key_falls_back_to_alternate_with_a_warning(
 def betting(question: Mapping[str, Any]) -> Play:
     """Holds, but for about one tick in eight, as the prompt says; looks at the strikes before it mints."""
     words = next(one["content"] for one in question["messages"] if one["role"] == "user")
-    dice = hashlib.sha256(words.encode()).digest()
+    digest = hashlib.sha256(words.encode()).digest()
     found = re.findall(r"^(BTC-\S+) \|.*\| (\d+): YES", words, re.MULTILINE)
-    if dice[0] % 8 or not found:
+    if digest[0] % 8 or not found:
         return call("submit_decision", {"action": "hold", "reasoning": "Nothing."})
-    name, strike = found[dice[1] % len(found)]
+    name, strike = found[digest[1] % len(found)]
     if question["messages"][-1]["role"] == "user":
         return call("list_strikes", {"market_id": name})
-    side = "YES" if dice[2] % 2 else "NO"
+    side = "YES" if digest[2] % 2 else "NO"
     mint = {"action": "mint", "market_id": name, "side": side, "strike": int(strike), "spend": 2}
     return call("submit_decision", {**mint, "confidence": 0.55, "reasoning": "It turns."})
 

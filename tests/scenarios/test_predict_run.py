@@ -92,14 +92,14 @@ def test_signals_end_it_cleanly_another_start_goes_on_and_a_second_one_is_refuse
 
 def killed(live: PredictLive, kills: int, seed: int) -> None:
     """Kill it again and again, let it end, and look at what is left."""
-    dice, runs = random.Random(seed), set[str]()
+    rng, runs = random.Random(seed), set[str]()
     words = ("--model", "policy/alternate", "--set", "risk.max_total_spend=7")
     for _ in range(kills):
         with killed_at_exit(live.start(*words)) as process:
             runs.add(live.read_until(process, "began")[0]["run_id"])
-            live.read_until(process, "tick", dice.randint(1, 3))
+            live.read_until(process, "tick", rng.randint(1, 3))
             with suppress(subprocess.TimeoutExpired):  # anywhere within a period: while it waits, brings or commits
-                process.wait(dice.random())
+                process.wait(rng.random())
             process.kill()
             assert wait_for_exit(process).code == -signal.SIGKILL
     with killed_at_exit(live.start(*words)) as process:

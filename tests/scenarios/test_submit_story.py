@@ -99,11 +99,11 @@ def reached(server: FakeProvider) -> dict[str, str]:
 def betting(question: Mapping[str, Any]) -> Play:
     """Holds, but for about one tick in eight, as the prompt says."""
     words = next(one["content"] for one in question["messages"] if one["role"] == "user")
-    dice = hashlib.sha256(words.encode()).digest()
+    digest = hashlib.sha256(words.encode()).digest()
     found = re.findall(r"^(BTC-\S+) \|.*\| (\d+): YES", words, re.MULTILINE)
-    if dice[0] % 8 or not found:
+    if digest[0] % 8 or not found:
         return call("submit_decision", {"action": "hold", "reasoning": "Nothing."})
-    name, strike = found[dice[1] % len(found)]
+    name, strike = found[digest[1] % len(found)]
     mint = {"action": "mint", "market_id": name, "side": "YES", "strike": int(strike), "spend": 2}
     return call("submit_decision", {**mint, "confidence": 0.55, "reasoning": "It turns."})
 

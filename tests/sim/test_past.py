@@ -42,7 +42,7 @@ START = parse_instant("2025-06-03T22:00:00Z")
 TOOLS = ["read_my_prior_decisions", "get_pnl_summary", "get_current_position"]
 
 
-def moody(request: ModelRequest) -> Line:
+def hashed_reply(request: ModelRequest) -> Line:
     """A model that looks back at every tick, and whose every answer hangs on every character it was told."""
     words = "\x00".join(message.text for message in request.messages)
     mood = int.from_bytes(hashlib.sha256(words.encode()).digest()[:4])
@@ -56,7 +56,7 @@ def moody(request: ModelRequest) -> Line:
     return calls(TERMINAL, action=action, symbol="BTC", size_usd=mood % 3000, leverage=1 + mood % 3, reason=f"m {mood}")
 
 
-def script(count: int = 40, commit_records: int = 3, mind: Callable[[ModelRequest], Line] = moody) -> PerpCourse:
+def script(count: int = 40, commit_records: int = 3, mind: Callable[[ModelRequest], Line] = hashed_reply) -> PerpCourse:
     """A model that looks back, on a walk with funding over a midnight."""
     document = plain_skill(tools={"built_in": TOOLS}, max_steps=3, risk={"max_orders_per_hour": 100})
     skill = read_skill(document)

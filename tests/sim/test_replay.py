@@ -85,7 +85,7 @@ def with_policy(seed: int, policy: str = "policy/random", commit_records: int = 
     return dataclasses.replace(script, commit_records=commit_records)
 
 
-def moody(request: ModelRequest) -> Line:
+def hashed_reply(request: ModelRequest) -> Line:
     """A model whose every answer hangs on every character it is shown."""
     words = request.system + "\x00".join(message.text for message in request.messages)
     mood = int.from_bytes(hashlib.sha256(words.encode()).digest()[:4])
@@ -115,7 +115,10 @@ def walk(count: int, start: int = MIDNIGHT - 20 * BASE) -> dict[str, list[tuple[
 
 
 def with_model(
-    reply: Callable[[ModelRequest], Line] = moody, prompts: bool | None = None, count: int = 40, commit_records: int = 7
+    reply: Callable[[ModelRequest], Line] = hashed_reply,
+    prompts: bool | None = None,
+    count: int = 40,
+    commit_records: int = 7,
 ) -> PerpCourse:
     start = MIDNIGHT - 20 * BASE
     risk = {"max_order_usd": Decimal("2000.50"), "max_orders_per_hour": 100}

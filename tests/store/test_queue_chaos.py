@@ -48,7 +48,7 @@ def test_after_faults_of_workers_every_run_is_complete_exactly_once(
     address, make_bench, workers, jobs, records, faults, stale_ms
 ):
     """E1, E2, E3."""
-    dice = random.Random(jobs)
+    rng = random.Random(jobs)
     with open_database(address) as database:
         bench = make_bench(database)
         database.clock = None if database.journal_mode is None else (lambda: time.time_ns() // 1_000_000)
@@ -60,11 +60,11 @@ def test_after_faults_of_workers_every_run_is_complete_exactly_once(
         _until(lambda: any(event.kind == "committed" for event in events.read_events(database)))
         fault_count = 0
         for _ in range(faults):
-            victim = dice.randrange(len(alive))
+            victim = rng.randrange(len(alive))
             if alive[victim].poll() is not None:
                 break  # no work is left, so the workers have exited
             fault_count += 1
-            fault = dice.choice(["kill", "stop"] if database.journal_mode else ["kill", "stop", "cut"])
+            fault = rng.choice(["kill", "stop"] if database.journal_mode else ["kill", "stop", "cut"])
             if fault == "cut":
                 cut_connections(address)
             elif fault == "stop":
@@ -75,7 +75,7 @@ def test_after_faults_of_workers_every_run_is_complete_exactly_once(
                 killed.append(alive[victim])
                 alive[victim] = started(address, f"w{number}", stale_ms, records)
                 number += 1
-            _pass(dice.uniform(0.05, 0.4))
+            _pass(rng.uniform(0.05, 0.4))
             stopped = _continue(stopped, time.monotonic())
         _continue(stopped, float("inf"))
         assert fault_count > faults // 10, "hardly any fault was injected"

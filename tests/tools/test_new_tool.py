@@ -42,7 +42,7 @@ def ping(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     sys.modules.pop(f"{builtin.__name__}.ping", None)
 
 
-def typed(*words: str) -> str:
+def run_command(*words: str) -> str:
     out = io.StringIO()
     with redirect_stdout(out):
         assert main(list(words)) == 0
@@ -53,8 +53,8 @@ def test_one_file_more_is_a_tool_everywhere(ping: None) -> None:
     assert "ping" in VENUE.tools()
     (shown,) = [tool for tool in registry.catalogue(VENUE.tools()) if tool["name"] == "ping"]
     assert shown["input_schema"]["required"] == ["word"]
-    assert "Says pong, to whoever asks." in typed("tools", "list")
-    assert '"word"' in typed("tools", "show", "ping")
+    assert "Says pong, to whoever asks." in run_command("tools", "list")
+    assert '"word"' in run_command("tools", "show", "ping")
     page = tools_page()
     assert "\n## ping\n" in page
     assert "[`ping`](#ping)" in page
@@ -64,7 +64,7 @@ def test_one_file_more_is_a_tool_everywhere(ping: None) -> None:
 
 def test_without_the_file_the_tool_is_nowhere() -> None:
     assert "ping" not in VENUE.tools()
-    assert "ping" not in typed("tools", "list")
+    assert "ping" not in run_command("tools", "list")
 
 
 def test_the_page_shows_an_answer_of_every_tool_that_can_be_called() -> None:

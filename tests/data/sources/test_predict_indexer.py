@@ -419,7 +419,7 @@ def test_magnitudes_and_flags_become_signed_numbers(
 # The command ----------------------------------------------------------------------------------------------------------
 
 
-def typed(*arguments: str) -> tuple[int, str, str]:
+def run_command(*arguments: str) -> tuple[int, str, str]:
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         code = main(list(arguments))
@@ -438,8 +438,8 @@ def test_live_markets_are_those_of_the_server_in_the_settings(tmp_path: Path, mo
     with serving_app(server.app()) as url:
         monkeypatch.setenv("PITBOSS_PREDICT_SERVER_URL", url)
         monkeypatch.setenv("PITBOSS_PREDICT_ID", PREDICT)
-        code, out, err = typed("predict", "markets", "--live", "--json", "--home", str(tmp_path))
-        plain = typed("predict", "markets", "--live", "--home", str(tmp_path))
+        code, out, err = run_command("predict", "markets", "--live", "--json", "--home", str(tmp_path))
+        plain = run_command("predict", "markets", "--live", "--home", str(tmp_path))
     assert (code, err) == (0, "")
     (market,) = json.loads(out)["markets"]
     assert (market["market_id"], market["expiry"], market["spot"]) == (ONE, iso(expiry), "68000.000000001")
@@ -454,12 +454,12 @@ def test_live_markets_without_an_id_are_those_of_the_only_object_that_the_indexe
     server.replies["/oracles"] = server.replies[f"/predicts/{PREDICT}/oracles"]
     with serving_app(server.app()) as url:
         monkeypatch.setenv("PITBOSS_PREDICT_SERVER_URL", url)
-        code, out, err = typed("predict", "markets", "--live", "--json", "--home", str(tmp_path))
+        code, out, err = run_command("predict", "markets", "--live", "--json", "--home", str(tmp_path))
     assert (code, err) == (0, "")
     assert [market["market_id"] for market in json.loads(out)["markets"]] == [ONE]
 
 
 def test_live_markets_without_settings_are_refused_with_their_names(tmp_path: Path) -> None:
-    code, out, err = typed("predict", "markets", "--live", "--home", str(tmp_path))
+    code, out, err = run_command("predict", "markets", "--live", "--home", str(tmp_path))
     assert (code, out) == (2, "")
     assert "PITBOSS_PREDICT_SERVER_URL" in err

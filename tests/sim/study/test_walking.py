@@ -68,9 +68,9 @@ def worked(forward: WalkForward, market: Mapping[int, float]) -> tuple[dict[Tria
 def test_no_choice_depends_on_later_data(seed: int, cut: int, anchored: bool):
     import random
 
-    dice = random.Random(seed)
-    market = {hour: dice.uniform(-1, 1) for hour in range(100)}
-    other = {hour: value if hour < cut else dice.uniform(-1, 1) for hour, value in market.items()}
+    rng = random.Random(seed)
+    market = {hour: rng.uniform(-1, 1) for hour in range(100)}
+    other = {hour: value if hour < cut else rng.uniform(-1, 1) for hour, value in market.items()}
     forward = WalkForward(POINTS, tuple(windows(0, 100, 20, 10, anchored=anchored)), "sharpe")
     first, made = worked(forward, market)
     second, _ = worked(forward, other)

@@ -56,7 +56,7 @@ def prepared(home: Path, **changes: Any) -> PredictRun:
     return VENUE.prepare(replace(REQUEST, **changes), Lake(home / "lake"), load_settings(home))
 
 
-class Curious:
+class InquisitiveModel:
     """Reads the prompts as the stand-in does, but calls every tool that it is offered first."""
 
     def __init__(self) -> None:
@@ -88,7 +88,7 @@ def played(run: PredictRun, model: Any) -> list[Mapping[str, Any]]:
 
 
 def test_nothing_a_blind_model_is_sent_names_the_symbol_a_date_or_a_price(home: Path) -> None:
-    run, curious = prepared(home), Curious()
+    run, curious = prepared(home), InquisitiveModel()
     bodies = played(run, ScriptedModel(curious))
     assert sum(len(body["receipts"]) for body in bodies) > 5
     assert any(call["name"] == "asset_candles" and not call["failed"] for call in bodies[0]["steps"][0]["calls"])

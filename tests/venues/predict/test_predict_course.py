@@ -109,7 +109,7 @@ def run(script: PredictCourse, journal: MemoryJournal | None = None) -> tuple[St
     return state, list(journal.records()), ledger
 
 
-class Dice:
+class RandomModel:
     """Mints, redeems and holds as the digest of the tick's time says, with confidences."""
 
     name = "dice"
@@ -163,7 +163,7 @@ def test_leaping_over_quiet_updates_gives_what_walking_gives(
     seed: int, gaps: list[tuple[int, int]], one: int, other: int, tiers: tuple[str, ...]
 ) -> None:
     holes = {place for first, count in gaps for place in range(first, first + count)}
-    script = replace(script_of(market_of(seed, 240, sorted(holes)), 240, Dice(seed)), tiers=tiers)
+    script = replace(script_of(market_of(seed, 240, sorted(holes)), 240, RandomModel(seed)), tiers=tiers)
     start, stop = sorted((min(one, len(script.updates)), min(other, len(script.updates))))
     for desk in (first_state(script).world, _lived(script, start)):
         quick = script.advance(desk, start, stop)
@@ -191,7 +191,7 @@ def _first(updates: Updates, stop: int) -> Updates:
 @settings(max_examples=4)
 @given(st.integers(0, 10_000), st.integers(0, 200), st.integers(0, 200), st.integers(0, 200))
 def test_a_course_cut_anywhere_is_the_same_course(seed: int, first: int, second: int, third: int) -> None:
-    script = script_of(market_of(seed, 200), 200, Dice(seed))
+    script = script_of(market_of(seed, 200), 200, RandomModel(seed))
     start, middle, stop = sorted((first, second, third))
     desk = _lived(script, start)
     whole = script.advance(desk, start, stop)
@@ -206,7 +206,7 @@ def test_a_course_cut_anywhere_is_the_same_course(seed: int, first: int, second:
 @settings(max_examples=4)
 @given(st.integers(0, 10_000), st.integers(30, 150))
 def test_a_pause_ends_before_the_account_changes(seed: int, start: int) -> None:
-    script = script_of(market_of(seed, 240), 240, Dice(seed, 0.8))
+    script = script_of(market_of(seed, 240), 240, RandomModel(seed, 0.8))
     desk = _lived(script, start)
     paused = script.advance(desk, start, len(script.updates), pause_before_change=True)
     assert paused.world.world.accounts == desk.world.accounts
@@ -314,16 +314,16 @@ class Moody:
 
     def _answer(self, request: ModelRequest) -> ModelReply:
         prompt = request.messages[0].text
-        dice = Random(hashlib.sha256(f"{self.seed}{prompt}".encode()).digest())
-        if len(request.messages) == 1 and dice.random() < 0.2:
+        rng = Random(hashlib.sha256(f"{self.seed}{prompt}".encode()).digest())
+        if len(request.messages) == 1 and rng.random() < 0.2:
             return calls("list_btc_markets")
         names = sorted({word.strip("|,. ") for word in prompt.split() if word.startswith("BTC-2026")})
-        if dice.random() > self.orders or not names:
+        if rng.random() > self.orders or not names:
             return calls("submit_decision", action="hold", reasoning="Nothing.")
-        chosen = {"action": "mint", "market_id": dice.choice(names), "side": dice.choice(["YES", "NO"])}
-        strike = 64_000 + 50 * dice.randrange(-10, 11)
+        chosen = {"action": "mint", "market_id": rng.choice(names), "side": rng.choice(["YES", "NO"])}
+        strike = 64_000 + 50 * rng.randrange(-10, 11)
         return calls(
-            "submit_decision", **chosen, strike=strike, spend=2, confidence=round(dice.random(), 2), reasoning="So."
+            "submit_decision", **chosen, strike=strike, spend=2, confidence=round(rng.random(), 2), reasoning="So."
         )
 
 

@@ -314,19 +314,19 @@ def talkative() -> Any:
     """A model whose every answer follows from its request: it looks, and mints what its dice say."""
 
     def answer(request: ModelRequest) -> ModelReply:
-        dice = Random(request.messages[0].text)
+        rng = Random(request.messages[0].text)
         if len(request.messages) == 1:
-            return calls("list_strikes", market_id=SOON, count=dice.randint(1, 6))
-        if dice.random() < 0.2:
+            return calls("list_strikes", market_id=SOON, count=rng.randint(1, 6))
+        if rng.random() < 0.2:
             return calls("submit_decision", action="hold", reasoning="no")
         return calls(
             "submit_decision",
             **{
                 **MINT,
-                "market_id": SOON if dice.random() < 0.6 else None,
-                "side": dice.choice(["YES", "NO"]),
-                "strike": 63_200 + dice.randint(-8, 8) * 50,
-                "spend": dice.choice([1, 2, 9]),
+                "market_id": SOON if rng.random() < 0.6 else None,
+                "side": rng.choice(["YES", "NO"]),
+                "strike": 63_200 + rng.randint(-8, 8) * 50,
+                "spend": rng.choice([1, 2, 9]),
             },
         )
 

@@ -57,16 +57,16 @@ THESIS = (
 
 def market_of(symbols: Sequence[str] = SYMBOLS, seed: int = 5, days: int = 12) -> Market:
     """Bars of three intervals, funding, open interest, marks, news and events, from before the run to its end."""
-    dice = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     start = FROM - (days - 3) * 24 * HOUR_MS
     bars, points = {}, {}
     for symbol in symbols:
-        base = _walk(dice, LEVELS[symbol], days * 24 * 4)
+        base = _walk(rng, LEVELS[symbol], days * 24 * 4)
         for interval, every in (("15m", 1), ("1h", 4), ("4h", 16)):
-            bars[symbol, interval] = _bars(symbol, interval, start, base, every, dice)
+            bars[symbol, interval] = _bars(symbol, interval, start, base, every, rng)
         hours = start + HOUR_MS * np.arange(days * 24, dtype=np.int64)
-        points["funding", symbol] = Points(symbol, "funding", hours, np.round(dice.normal(1e-5, 4e-5, len(hours)), 9))
-        interest = np.round(1e6 / LEVELS[symbol] * np.exp(np.cumsum(dice.normal(0, 0.01, len(hours)))), 3)
+        points["funding", symbol] = Points(symbol, "funding", hours, np.round(rng.normal(1e-5, 4e-5, len(hours)), 9))
+        interest = np.round(1e6 / LEVELS[symbol] * np.exp(np.cumsum(rng.normal(0, 0.01, len(hours)))), 3)
         points["open_interest", symbol] = Points(symbol, "open_interest", hours, interest)
     news = [
         NewsItem(at - 60_000, at, "coindesk bitcoin desk", HEADLINES[place % len(HEADLINES)], 0.2, ("BTC",))
@@ -86,19 +86,19 @@ def market_of(symbols: Sequence[str] = SYMBOLS, seed: int = 5, days: int = 12) -
     return Market(bars, points, news, events)
 
 
-def _walk(dice: np.random.Generator, level: float, count: int) -> Any:
+def _walk(rng: np.random.Generator, level: float, count: int) -> Any:
     digits = 1 if level > 10_000 else 2 if level > 1_000 else 4
-    return np.round(level * np.exp(np.cumsum(dice.normal(0, 0.004, count + 1))), digits)
+    return np.round(level * np.exp(np.cumsum(rng.normal(0, 0.004, count + 1))), digits)
 
 
-def _bars(symbol: str, interval: str, start: int, path: Any, every: int, dice: np.random.Generator) -> Any:
+def _bars(symbol: str, interval: str, start: int, path: Any, every: int, rng: np.random.Generator) -> Any:
     from pitboss.core.market import Bars
 
     close, first = path[every::every], path[:-every:every]
     high, low = np.maximum(first, close) * 1.0011, np.minimum(first, close) * 0.9989
     step = interval_ms(interval)
     at = start + step * np.arange(len(close), dtype=np.int64)
-    volume = np.round(dice.uniform(10, 5_000, len(close)), 3)
+    volume = np.round(rng.uniform(10, 5_000, len(close)), 3)
     return Bars(symbol, interval, step, at, first, np.round(high, 4), np.round(low, 4), close, volume)
 
 

@@ -129,10 +129,10 @@ async def resume(scene: GuardedScene, killed: Killed) -> None:
 
 async def kill_often(home: Path, seed: int, labels: list[str]) -> Killed:
     """Kill one process after the other, each at the next label; let the last settle, and judge every order."""
-    killed, dice = Killed(), Random(seed)
+    killed, rng = Killed(), Random(seed)
     async with killed_scene(home, seed) as (scene, clock):
         for number, label in enumerate(labels):
-            job = Job(seed * 1_000 + number, label, dice.randrange(3), at_once=number % 4 == 3)
+            job = Job(seed * 1_000 + number, label, rng.randrange(3), at_once=number % 4 == 3)
             while not await live(scene, clock, job, killed):
                 killed.unreached += 1
                 assert killed.unreached < len(labels), killed

@@ -79,30 +79,30 @@ class RandomTrader:
 
     async def decide(self, observation: Observation, judge: Judge) -> Decision:
         del judge
-        dice, world = self._dice, observation.world
-        symbol = dice.choice(observation.skill.context.sorted_symbols)
+        rng, world = self._dice, observation.world
+        symbol = rng.choice(observation.skill.context.sorted_symbols)
         mark, position = world.marks.get(symbol), world.positions.get(symbol)
         if mark is None:
             return Decision()
         for order in world.orders:
-            if order.symbol == symbol and dice.random() < 0.7:
+            if order.symbol == symbol and rng.random() < 0.7:
                 fields = {"action": "cancel", "symbol": symbol, "order_id": order.id, "reason": "again"}
                 return Decision((fields,))
-        if position is not None and dice.random() < 0.5:
-            if dice.random() < 0.3:
+        if position is not None and rng.random() < 0.5:
+            if rng.random() < 0.3:
                 return Decision(({"action": "reduce", "symbol": symbol, "reduce_pct": 50, "reason": "less"},))
             return Decision((close_intent(symbol, "enough"),))
-        side = dice.choice((1, -1)) if position is None else position.side
+        side = rng.choice((1, -1)) if position is None else position.side
         fields: dict[str, Any] = {
             "action": "open_long" if side > 0 else "open_short",
             "symbol": symbol,
-            "size_usd": dice.randint(200, 1_500),
-            "leverage": dice.randint(1, 3),
-            "stop_loss": mark * (1 - side * Decimal(dice.randint(10, 60)) / 1_000),
+            "size_usd": rng.randint(200, 1_500),
+            "leverage": rng.randint(1, 3),
+            "stop_loss": mark * (1 - side * Decimal(rng.randint(10, 60)) / 1_000),
             "reason": "by chance",
         }
-        if dice.random() < 0.3:
-            limit = mark * (1 - side * dice.randint(0, 4) * BAND)
+        if rng.random() < 0.3:
+            limit = mark * (1 - side * rng.randint(0, 4) * BAND)
             fields |= {"order_type": "limit", "limit_price": limit}
         return Decision((fields,))
 

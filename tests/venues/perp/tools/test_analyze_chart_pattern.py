@@ -9,7 +9,7 @@ from venues.perp.scene import START
 from venues.perp.tools.demo_market import call
 
 
-def told(bars: Bars, lookback: int = 500) -> list[str]:
+def tool_lines(bars: Bars, lookback: int = 500) -> list[str]:
     moved = Bars(
         "BTC", "1h", bars.interval_ms, bars.open_at + START, bars.open, bars.high, bars.low, bars.close, bars.volume
     )
@@ -23,7 +23,7 @@ def line(lines: list[str], start: str) -> str:
 
 
 def test_a_double_top_is_shown_with_its_dates_and_what_would_confirm_or_end_it() -> None:
-    text = line(told(DRAWINGS["double top"]), "- double top")
+    text = line(tool_lines(DRAWINGS["double top"]), "- double top")
     assert text.startswith("- double top, bearish, forming: confidence 0.99, fit 1.00")
     assert "(chance draws one on 55% of charts); 06-01 20:00 to 06-02 16:00; " in text
     assert "confirmed by a close below 106.1" in text
@@ -31,28 +31,28 @@ def test_a_double_top_is_shown_with_its_dates_and_what_would_confirm_or_end_it()
 
 
 def test_its_mirror_image_is_shown_the_other_way_round() -> None:
-    text = line(told(upside_down(DRAWINGS["double top"])), "- double bottom")
+    text = line(tool_lines(upside_down(DRAWINGS["double top"])), "- double bottom")
     assert "bullish, forming" in text
     assert "confirmed by a close above" in text
     assert "void below" in text
 
 
 def test_a_triangle_that_points_nowhere_has_two_ways_out() -> None:
-    text = line(told(DRAWINGS["symmetrical triangle"]), "- symmetrical triangle")
+    text = line(tool_lines(DRAWINGS["symmetrical triangle"]), "- symmetrical triangle")
     assert "either way, forming" in text
     assert "leaves it above" in text
 
 
 def test_a_chart_too_short_or_still_is_said_to_be_that() -> None:
     short = DRAWINGS["double top"].slice(0, 19)
-    assert told(short)[0].endswith("too few bars to tell a pattern, 20 are needed")
+    assert tool_lines(short)[0].endswith("too few bars to tell a pattern, 20 are needed")
     still = np.full(40, 9.0)
     flat = Bars("BTC", "1h", 3_600_000, 3_600_000 * np.arange(40), still, still, still, still, still)
-    assert told(flat)[0].endswith("the price does not move, there is no pattern")
+    assert tool_lines(flat)[0].endswith("the price does not move, there is no pattern")
 
 
 def test_every_part_is_there() -> None:
-    lines = told(DRAWINGS["head and shoulders"])
+    lines = tool_lines(DRAWINGS["head and shoulders"])
     for start in (
         "trend: ",
         "swings, newest first: ",

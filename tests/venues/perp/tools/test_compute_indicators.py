@@ -11,13 +11,13 @@ from venues.perp.tools.demo_market import call
 RISING = Market({("BTC", "5m"): make_bars("BTC", [100.0 + index for index in range(60)])})
 
 
-def told(names: str, count: int) -> list[str]:
+def tool_lines(names: str, count: int) -> list[str]:
     asked = {"symbol": "BTC", "interval": "5m", "indicators": names}
     return call("compute_indicators", asked, RISING, START + count * STEP).splitlines()
 
 
 def test_a_value_comes_with_the_one_before_and_the_range_of_twenty_bars() -> None:
-    assert told("sma5, rsi14", 40) == [
+    assert tool_lines("sma5, rsi14", 40) == [
         "BTC 5m, 40 closed bars used, the last opened 06-01 03:15, close 139, by 2025-06-01T03:20:00Z",
         "name now (one bar before; lowest to highest of the last 20 bars)",
         "sma5 137 (136; 118 to 137)",
@@ -26,15 +26,15 @@ def test_a_value_comes_with_the_one_before_and_the_range_of_twenty_bars() -> Non
 
 
 def test_a_range_over_fewer_values_says_of_how_many() -> None:
-    assert told("sma5", 8)[-1] == "sma5 105 (104; 102 to 105 of only 4)"
+    assert tool_lines("sma5", 8)[-1] == "sma5 105 (104; 102 to 105 of only 4)"
 
 
 def test_too_little_history_is_said_plainly() -> None:
-    assert told("sma50", 20)[-1] == "sma50 n/a: not enough history for it, or nothing moved, in 20 closed bars"
+    assert tool_lines("sma50", 20)[-1] == "sma50 n/a: not enough history for it, or nothing moved, in 20 closed bars"
 
 
 def test_on_balance_volume_says_where_it_counts_from() -> None:
-    lines = told("obv", 40)
+    lines = tool_lines("obv", 40)
     assert lines[2] == "obv 487.5 (475; 250 to 487.5)"
     assert lines[3] == "(obv counts from 2025-06-01 00:00: only its changes mean something)"
 
@@ -48,9 +48,9 @@ def test_a_daily_vwap_at_day_bars_points_to_a_better_question() -> None:
 
 def test_names_that_are_not_there_are_refused() -> None:
     with pytest.raises(ToolFailed, match="did you mean rsi"):
-        told("rsl", 40)
+        tool_lines("rsl", 40)
     with pytest.raises(ToolFailed, match="2 to 200 characters"):
-        told("x", 40)
+        tool_lines("x", 40)
 
 
 def test_an_answer_does_not_depend_on_more_than_two_thousand_bars() -> None:
