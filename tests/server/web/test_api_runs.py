@@ -166,6 +166,12 @@ def test_the_runs_of_a_study_that_does_not_exist_are_a_documented_404(client: Te
     assert "404" in client.get("/api/openapi.json").json()["paths"]["/api/runs"]["get"]["responses"]
 
 
+def test_an_active_run_that_no_process_executes_is_cancelled_at_once(client: TestClient, workspace: Workspace) -> None:
+    run_id = client.post("/api/runs", json=DAY).json()["run_id"]
+    workspace.runs.claim(run_id, into="running")
+    assert client.post(f"/api/runs/{run_id}/cancel").json()["status"] == "cancelled"
+
+
 def test_pages_of_runs_are_stable_while_runs_are_created(client: TestClient) -> None:
     ids = client.post("/api/runs", json={**DAY, "repeats": 4}).json()["run_ids"]
     first = client.get("/api/runs", params={"limit": 2, "skill": "trends"}).json()

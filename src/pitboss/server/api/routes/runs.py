@@ -12,7 +12,7 @@ from pitboss.runs.compare import compare
 from pitboss.runs.fork import ForkChange
 from pitboss.runs.listing import short
 from pitboss.runs.new_request import repeated
-from pitboss.runs.run import refuse_live
+from pitboss.runs.run import refuse_live, request_cancel
 from pitboss.runs.stored import long_document
 from pitboss.runs.verification import verify_stored
 from pitboss.server.access.caller import Author, OwnWorkspace, Viewer
@@ -123,11 +123,11 @@ def show_run(run_id: str, caller: Viewer, workspace: OwnWorkspace, request: Requ
 
 @router.post("/{run_id}/cancel", operation_id="cancel_run", summary="Cancel a run", responses=responses(404, 409))
 def cancel_run(run_id: str, caller: Author, workspace: OwnWorkspace) -> RunState:
-    """A queued run is cancelled at once, an active one at its next tick. What is done is kept and can be resumed."""
+    """An active run is cancelled at its next tick, any other at once. What is done is kept and can be resumed."""
     del caller
     run = named_run(workspace, run_id)
     with refused_as(409, "conflict"):
-        status = workspace.runs.request_cancel(run.id)
+        status = request_cancel(workspace, run.id)
     return RunState(run_id=run.id, status=status, cancel_requested=True)
 
 
