@@ -335,7 +335,7 @@ def test_a_burst_of_rate_limit_errors_halves_the_bound_once_and_it_recovers() ->
         await asyncio.sleep(0)
         assert not waiting.done()
 
-        class Storm(ModelClient):
+        class RateLimitedClient(ModelClient):
             name = "m"
 
             async def call(self, request: ModelRequest, context: CallContext) -> CallResult:
@@ -346,7 +346,7 @@ def test_a_burst_of_rate_limit_errors_halves_the_bound_once_and_it_recovers() ->
         tested_lane.release(await waiting)
         permits = [await tested_lane.acquire("a") for _ in range(39)]
         with pytest.raises(TransientError):
-            await Limited(Storm(), tested_lane, "a").complete(ASK)
+            await Limited(RateLimitedClient(), tested_lane, "a").complete(ASK)
         assert tested_lane.concurrency_limit == 20  # half of the 40 that were under way
         for ticket in permits:
             tested_lane.release(ticket)

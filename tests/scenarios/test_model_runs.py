@@ -114,7 +114,7 @@ def test_an_unknown_price_is_refused_then_shown_as_unknown(home: Path, skill: Pa
 
 
 FAULTS: dict[str, Play] = {
-    "a storm of 429": provider.busy("0"),
+    "many 429 replies": provider.busy("0"),
     "errors of the server": provider.error(500),
     "hangs": provider.hang,
     "half bodies": provider.half,
