@@ -5,10 +5,11 @@ from dataclasses import replace
 
 from pitboss.core.instant import HOUR_MS
 from pitboss.venues.predict.caps import PredictCaps
-from pitboss.venues.predict.data.wire import ManagerPosition
+from pitboss.venues.predict.data.wire import Health, IndexedFill, ManagerPosition
 from pitboss.venues.predict.observed_world import observe_markets
 from pitboss.venues.predict.state import ACCOUNT, QUOTE, MarketTerms, Vault
 from pitboss.venues.predict.sui_source import ACCOUNT_MS, SuiSource, chain_desk
+from pitboss.venues.predict.svi import FLOAT
 from pitboss.venues.predict.trade import mint, preview
 from venues.predict.scene import HOURLY, NOW, SPOT, done, venue, yes
 
@@ -68,12 +69,19 @@ def test_what_others_redeemed_for_the_manager_is_paid_out_once() -> None:
         async def check(self, may_be_empty: bool) -> int:
             return 54 * QUOTE
 
-    class Indexed:
+    class RedeemedByOthers:
+        async def health(self) -> Health:
+            return Health(True, 1, 0, 0, END)
+
         async def positions(self, manager_id: str) -> tuple[ManagerPosition, ...]:
             return (replace(position, quantity=0, status="redeemed"),)
 
+        async def redemptions(self, manager_id: str, oracle_id: str) -> tuple[IndexedFill, ...]:
+            payout = 4 * QUOTE
+            return (IndexedFill("redeem", END, yes(), END, 4 * QUOTE, FLOAT, payout, "0x1", "event", "tx", True),)
+
     broker = type("Broker", (), {"sender": Chain()})()
-    source = SuiSource(None, Indexed(), broker, PredictCaps(), lambda: END - ACCOUNT_MS)  # type: ignore[arg-type]
+    source = SuiSource(None, RedeemedByOthers(), broker, PredictCaps(), lambda: END - ACCOUNT_MS)  # type: ignore[arg-type]
     after, receipts = asyncio.run(source._synchronised(replace(desk, world=step.world), END))
     assert after.world.accounts[ACCOUNT].positions == {}
     assert after.world.accounts[ACCOUNT].cash == 54 * QUOTE
