@@ -210,6 +210,8 @@ def test_a_point_that_makes_no_sense_is_refused_before_anything_is_stored(worksp
         ("range=2031-03-10/2031-03-12", "BTC"),
         ("run.taker=1", "no such field"),
         ("run.taker_bps=much", "does not fit"),
+        ("run.taker_bps=4,-1", "run.taker_bps: -1 is not a number of at least 0"),
+        ("run.news_latency_ms=-60000..0:60000", "run.news_latency_ms: -60000 is not"),
     ):
         with pytest.raises(UserError, match=message):
             do(workspace, sweep_plan(request(), parse_axes([axis])))

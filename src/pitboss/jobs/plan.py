@@ -12,6 +12,7 @@ from typing import Any, Literal
 from pitboss.core import codec
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, parse_instant
+from pitboss.core.money import text
 from pitboss.runs.new_request import request_field
 from pitboss.runs.venues import venue_of
 from pitboss.sim.request import BacktestRequest
@@ -164,12 +165,21 @@ def request_at(
         elif name == RANGE:
             changes["from_at"], changes["to_at"] = read_range(value)
         elif name.startswith(OF_RUN):
-            own_name = name.removeprefix(OF_RUN)
-            try:
-                changes[own_name] = request_field(base, own_name, value)
-            except UserError as error:
-                raise UserError(f"--vary {error.message}", error.hint) from None
+            changes[name.removeprefix(OF_RUN)] = _run_field(base, name, value)
     return replace(base, **changes)
+
+
+def check_run_axis(base: BacktestRequest, axis: Axis) -> None:
+    """Refuse an axis over a field of the run with a value that does not fit; of a range the lowest number stands for all."""
+    for part in axis.parts:
+        _run_field(base, axis.name, part if isinstance(part, str) else text(part.low))
+
+
+def _run_field(base: BacktestRequest, name: str, value: str) -> Any:
+    try:
+        return request_field(base, name.removeprefix(OF_RUN), value)
+    except UserError as error:
+        raise UserError(f"--vary {error.message}", error.hint) from None
 
 
 def read_range(text: str) -> tuple[Instant, Instant]:

@@ -7,7 +7,7 @@ from typing import Any
 from pitboss.core.errors import UserError
 from pitboss.core.instant import parse_duration
 from pitboss.jobs.arena import entrants
-from pitboss.jobs.plan import RANGE, StudyPlan
+from pitboss.jobs.plan import OF_RUN, RANGE, StudyPlan, check_run_axis
 from pitboss.jobs.search import Search
 from pitboss.report.metric import checked_metric
 from pitboss.runs.venues import venue_of
@@ -66,6 +66,9 @@ def sweep_plan(
             "nothing is varied, so there is one run",
             "give --vary, such as --vary risk.max_leverage=1,2,5; or use `pitboss backtest`",
         )
+    for axis in axes:
+        if axis.name.startswith(OF_RUN):
+            check_run_axis(request, axis)
     span = request.from_at, request.to_at
     if search is not None:
         if walk:

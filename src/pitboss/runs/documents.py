@@ -3,6 +3,7 @@
 Parsing and validation themselves are in `skill.load`; this module finds a document's venue and the names it may use.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
@@ -25,6 +26,9 @@ from pitboss.skill.names import Names
 from pitboss.skill.schema import SkillDocument
 from pitboss.skill.spelling import SkillError, field_at, takes_list, takes_text
 from pitboss.store.skills import StoredSkill
+
+_IN_DOCUMENTS = re.compile(r"[\n\[{]|:(\s|$)")
+"""What documents contain and names of skills do not."""
 
 
 def venue_of_text(text: str, suffix: str) -> Venue:
@@ -103,7 +107,7 @@ def given_text(
     skill: str | Mapping[str, Any] | None, text: str | None
 ) -> tuple[str | Mapping[str, Any] | None, str | None]:
     """`skill` and `text` of a request, with a document that was given as the text of `skill` moved to `text`."""
-    if text is None and isinstance(skill, str) and ("\n" in skill.strip() or skill.lstrip().startswith("{")):
+    if text is None and isinstance(skill, str) and _IN_DOCUMENTS.search(skill.strip()):
         return None, skill
     return skill, text
 

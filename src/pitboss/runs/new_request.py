@@ -6,6 +6,7 @@ its own business; the estimate and the queue are in `jobs/submit.py`.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from decimal import Decimal
 from typing import Any
 
 from pitboss.bootstrap.settings import Settings
@@ -49,9 +50,14 @@ def request_field(request: BacktestRequest, name: str, value: str) -> Any:
             plain[name] = {"true": True, "false": False}[value.lower()]
         else:
             plain[name] = int(value) if isinstance(current, int) else value
-        return getattr(codec.parse(type(request), plain), name)
+        new_value = getattr(codec.parse(type(request), plain), name)
     except (KeyError, ValueError, ArithmeticError):
-        raise UserError(f"run.{name}: {value[:100]!r} does not fit", f"it is {current} now") from None
+        now = "it has no value now" if current in (None, "") else f"it is {current} now"
+        raise UserError(f"run.{name}: {value[:100]!r} does not fit", now) from None
+    # No venue has an option that may be negative: a negative latency, for example, would show news before they were published.
+    if isinstance(new_value, int | Decimal) and not (Decimal(new_value).is_finite() and new_value >= 0):
+        raise UserError(f"run.{name}: {value[:100]} is not a number of at least 0", "write plain digits, such as 4.5")
+    return new_value
 
 
 def repeated(request: BacktestRequest, repeats: int) -> list[BacktestRequest]:

@@ -30,6 +30,7 @@ from pitboss.server.access.sign_in import SignIn
 from pitboss.server.access.writes import API
 from pitboss.server.api import routes
 from pitboss.server.api.downloads import Downloads
+from pitboss.server.api.empty_parameters import WithoutEmptyParameters
 from pitboss.server.api.routes.chat import ChatDesk
 from pitboss.server.api.run_events import RunFeeds
 from pitboss.server.error_log import ErrorLog, log_failed_request
@@ -86,6 +87,7 @@ def create_app(
     app.add_exception_handler(HTTPException, _http_error)
     for kind in (Problem, UserError, BudgetExceeded, TransientError, InvariantError):
         app.add_exception_handler(kind, _problem)
+    app.add_middleware(WithoutEmptyParameters)
     app.add_middleware(Gate, credentials=credentials, audit=audit, serving=serving, now=clock, refuse=problem_reply)
     app.add_middleware(ErrorLog)
     return app

@@ -132,6 +132,23 @@ def test_an_unknown_price_needs_prices_or_consent(client: TestClient) -> None:
 
 
 @pytest.mark.parametrize(
+    ("path", "parameters"),
+    [
+        ("runs", "status=&limit=&study="),
+        ("runs/{id}/decisions", "code=&action=&after="),
+        ("runs/{id}/equity", "points="),
+        ("tools/catalog", "venue=&mode="),
+    ],
+)
+def test_a_parameter_without_a_value_counts_as_left_out(
+    client: TestClient, workspace: Workspace, path: str, parameters: str
+) -> None:
+    run = workspace.runs.listing().runs[0]
+    address = f"/api/{path.format(id=run.id)}"
+    assert client.get(f"{address}?{parameters}").json() == client.get(address).json()
+
+
+@pytest.mark.parametrize(
     ("change", "words"),
     [
         ({"to": "2025-02-01"}, "the range is empty"),
@@ -140,8 +157,9 @@ def test_an_unknown_price_needs_prices_or_consent(client: TestClient) -> None:
         ({"options": {"surfaces": "/etc/passwd"}}, "options.surfaces"),
         ({"options": {"max_cost_usd": "1"}}, "not an option of the venue"),
         ({"options": {"taker_bps": "much"}}, "does not fit"),
-        ({"options": {"taker_bps": "nan"}}, "options.taker_bps: NaN is not a number of at least 0"),
+        ({"options": {"taker_bps": "nan"}}, "options.taker_bps: nan is not a number of at least 0"),
         ({"options": {"slippage_bps_per_million": "-Infinity"}}, "options.slippage_bps_per_million: -Infinity is not"),
+        ({"options": {"requested_base": "zzz"}}, "the base interval 'zzz' is not the length of a bar"),
         ({"options": {"news_latency_ms": -60_000}}, "options.news_latency_ms: -60000 is not"),
         ({"set": ["risk.max_leverage"]}, "set: risk.max_leverage: no value given"),
         ({"decisions": "{}"}, "decisions"),

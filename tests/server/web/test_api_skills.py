@@ -131,6 +131,13 @@ HOSTILE = {
 }
 
 
+@pytest.mark.parametrize("text", ["a: [", "name:", "[1]", '{"a": 1'])
+def test_a_skill_of_one_line_that_no_name_can_be_is_checked_as_a_document(text: str, client: TestClient) -> None:
+    checked = client.post("/api/skills/check", json={"skill": text})
+    assert (checked.status_code, checked.json()["ok"]) == (200, False)
+    assert checked.json() == client.post("/api/skills/check", json={"text": text}).json()
+
+
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_a_hostile_document_has_one_clear_error(text: str, client: TestClient) -> None:
     checked = client.post("/api/skills/check", json={"text": text})

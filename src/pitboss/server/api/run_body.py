@@ -184,17 +184,9 @@ def own_option(request: BacktestRequest, name: str, text: str) -> Any:
     if name in BacktestRequest.__dataclass_fields__ or name in venue_of(request.skill).file_fields:
         raise UserError(f"options.{name[:100]}: not an option of the venue", "leave it out")
     try:
-        value = request_field(request, name, text)
+        return request_field(request, name, text)
     except UserError as error:
         raise UserError(error.message.replace("run.", "options.", 1), error.hint) from None
-    check_amount(f"options.{name}", value)
-    return value
-
-
-def check_amount(name: str, value: Any) -> None:
-    """Refuse a number of a request that is negative or not finite; no venue has an option that may be."""
-    if isinstance(value, int | Decimal) and not (Decimal(value).is_finite() and value >= 0):
-        raise UserError(f"{name}: {value} is not a number of at least 0", "write plain digits, such as 4.5")
 
 
 def confirmation(workspace: Workspace, confirm_usd: Decimal | None, any_price: bool) -> Agree:

@@ -8,14 +8,11 @@ from pydantic import ConfigDict, Field
 
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
-from pitboss.core.money import text
 from pitboss.jobs.plan import OF_RUN, planned_runs
 from pitboss.jobs.study_plans import BuiltPlan, arena_plan, sweep_plan
-from pitboss.runs.new_request import request_field
 from pitboss.runs.venues import venue_of
-from pitboss.server.api.run_body import Confirmed, SkillRange, check_amount
-from pitboss.sim.request import BacktestRequest
-from pitboss.sim.study.axis import Axis, parse_axes
+from pitboss.server.api.run_body import Confirmed, SkillRange
+from pitboss.sim.study.axis import parse_axes
 
 MOST_RUNS = 5_000
 """Runs that one request may queue; larger studies are for the command line."""
@@ -88,8 +85,6 @@ class SweepBody(StudyBody):
         for axis in axes:
             if axis.name in forbidden:
                 raise UserError(f"vary {axis.name}: files of the server cannot be named", "leave it out")
-            if axis.name.startswith(OF_RUN):
-                _check_amounts(request, axis)
         return sweep_plan(
             request,
             axes,
@@ -137,13 +132,6 @@ class ArenaBody(StudyBody):
         return arena_plan(
             self.request(workspace), self.models, self.baselines, self.repeats, self.name, workspace.owner
         )
-
-
-def _check_amounts(request: BacktestRequest, axis: Axis) -> None:
-    """Refuse an axis with a negative number; the lowest number of a range is where it begins."""
-    for part in axis.parts:
-        lowest = part if isinstance(part, str) else text(part.low)
-        check_amount(f"vary {axis.name}", request_field(request, axis.name.removeprefix(OF_RUN), lowest))
 
 
 NewStudy = Annotated[SweepBody | ArenaBody, Field(discriminator="kind")]

@@ -9,7 +9,7 @@ from pitboss.bootstrap.settings import Settings
 from pitboss.core.asof import Market, View
 from pitboss.core.asset import Asset
 from pitboss.core.errors import UserError
-from pitboss.core.instant import HOUR_MS, Instant, interval_ms
+from pitboss.core.instant import HOUR_MS, INTERVALS, Instant, interval_hint, interval_ms
 from pitboss.core.market import Points
 from pitboss.core.order_book import Books
 from pitboss.core.past import NO_PAST
@@ -79,6 +79,11 @@ def prepare(request: PerpRequest, lake: Lake, settings: Settings) -> PerpRun:
     skill = read_skill(request.skill)
     symbols = skill.context.sorted_symbols
     check_range(request)
+    if request.requested_base and request.requested_base not in INTERVALS:
+        raise UserError(
+            f"the base interval {request.requested_base!r} is not the length of a bar",
+            interval_hint(request.requested_base),
+        )
     data_venue = choose_venue(request.data_venue or settings.data_venue, lake, symbols)
     check_symbols(lake, data_venue, symbols)
     period = skill.every_ms

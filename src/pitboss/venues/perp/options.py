@@ -7,7 +7,6 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from pitboss.core.errors import UserError
-from pitboss.core.instant import INTERVALS, interval_hint
 from pitboss.core.suggestion import suggestion
 from pitboss.terminal.options import Amount, Duration, Lateness, option
 from pitboss.terminal.workspace_options import WorkspaceOptions
@@ -69,10 +68,6 @@ class PerpOptions:
             )
         if self.max_volume_pct is not None and not 0 < self.max_volume_pct <= 100:
             raise UserError("--max-volume-pct must be above 0 and at most 100", "for example --max-volume-pct 10")
-        if self.base_interval and self.base_interval not in INTERVALS:
-            raise UserError(
-                f"--base-interval: {self.base_interval!r} is not the length of a bar", interval_hint(self.base_interval)
-            )
         return {
             "requested_base": self.base_interval,
             "taker_bps": self.fees_taker_bps,
