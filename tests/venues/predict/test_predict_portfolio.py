@@ -73,7 +73,7 @@ def test_realised_volatility_is_the_root_of_the_mean_squared_return_of_a_year() 
 
 def test_the_column_of_volatilities_looks_back_over_its_window_and_never_ahead() -> None:
     rng = Random(3)
-    closes = np.array(np.cumprod([1 + rng.gauss(0, 0.001) for _ in range(300)]) * 60_000, np.float64)
+    closes = np.cumprod([1 + rng.gauss(0, 0.001) for _ in range(300)]) * 60_000
     open_at = np.array(minutes(300))
     column = realised_at(open_at, closes, window=50)
     for place in (0, 1, 30, 50, 51, 200, 299):

@@ -88,7 +88,7 @@ def updates_between(market: Market, underlying: str, first_tick: int, to_at: int
     """Return closes as price updates, each timestamped at the end of its bar, with the volatility realised by then."""
     bars = market.bars[underlying, BASE]
     spot = np.rint(bars.close * FLOAT).astype(np.int64)
-    updates = updates_of(bars.open_at + MINUTE_MS, spot, realised_at(bars.open_at, bars.close), first_tick, to_at)
+    updates = updates_of(bars.open_at + MINUTE_MS, spot, realised_at(bars.close), first_tick, to_at)
     if not len(updates) or updates.at[-1] < first_tick:
         raise UserError(f"no price of {underlying} is known in the range", "import more one-minute bars")
     return updates

@@ -217,7 +217,7 @@ class Spot:
         self.market = Market({(self.symbol, INTERVAL): bars})
         self.candles_at = int(bars.open_at[-1]) + MINUTE_MS
         if len(bars) >= LEAST_BARS:
-            self.volatility = realised(bars.open_at.tolist(), bars.close.tolist())
+            self.volatility = realised(bars.close.tolist())
 
 
 def _is_certain(price: OraclePrice) -> bool:
