@@ -7,7 +7,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from pitboss.core.instant import DAY_MS, HOUR_MS, MINUTE_MS
+from pitboss.core.instant import DAY_MS, HOUR_MS
 from pitboss.venues.predict.portfolio import equity, portfolio
 from pitboss.venues.predict.quote import Quote, amount
 from pitboss.venues.predict.state import ACCOUNT, QUOTE
@@ -60,44 +60,22 @@ def test_a_position_whose_outcome_is_nearly_certain_has_that_value() -> None:
     assert portfolio(replace(world, oracles={}), NOW).positions[0].bid == 0
 
 
-def minutes(count: int) -> list[int]:
-    return [NOW + number * MINUTE_MS for number in range(count)]
-
-
 def test_realised_volatility_is_the_root_of_the_mean_squared_return_of_a_year() -> None:
     step = 0.001
     closes = [100 * (1 + step) ** (number % 2) for number in range(101)]
-    assert realised(minutes(101), closes) == pytest.approx(np.log(1 + step) * 525_600**0.5)
-    assert realised([NOW], [5.0]) == realised([], []) == 0
+    assert realised(closes) == pytest.approx(np.log(1 + step) * 525_600**0.5)
+    assert realised([5.0]) == realised([]) == 0
 
 
 def test_the_column_of_volatilities_looks_back_over_its_window_and_never_ahead() -> None:
     rng = Random(3)
     closes = np.cumprod([1 + rng.gauss(0, 0.001) for _ in range(300)]) * 60_000
-    open_at = np.array(minutes(300))
-    column = realised_at(open_at, closes, window=50)
+    column = realised_at(closes, window=50)
     for place in (0, 1, 30, 50, 51, 200, 299):
-        past = slice(max(0, place - 50), place + 1)
-        assert column[place] == pytest.approx(realised(open_at[past].tolist(), closes[past].tolist()), rel=1e-9)
+        assert column[place] == pytest.approx(realised(closes[max(0, place - 50) : place + 1].tolist()), rel=1e-9)
     changed = closes.copy()
     changed[200:] *= 3
-    assert (realised_at(open_at, changed, window=50)[:200] == column[:200]).all()
-
-
-def test_the_change_over_a_hole_in_the_prices_is_not_a_return_of_one_minute() -> None:
-    closes = np.array([100.0, 101.0, 100.0, 200.0, 202.0, 200.0, 202.0])
-    open_at = np.array([*minutes(3), *(at + 5 * DAY_MS for at in minutes(4))])
-    usual = np.log(1.01) * 525_600**0.5
-    assert realised(open_at.tolist(), closes.tolist()) == pytest.approx(usual)
-    assert realised_at(open_at, closes).tolist() == pytest.approx([0, usual, usual, 0, usual, usual, usual])
-
-
-def test_the_window_of_a_volatility_is_a_length_of_time_and_not_a_number_of_rows() -> None:
-    closes = np.array([100.0, 110.0, 100.0, 101.0, 100.0])
-    open_at = np.array([*minutes(2), *(at + 8 * MINUTE_MS for at in minutes(3))])
-    column = realised_at(open_at, closes, window=9)
-    assert column[-1] == pytest.approx(np.log(1.01) * 525_600**0.5)  # the 10 % are ten minutes old
-    assert column[-2] > 2 * column[-1]
+    assert (realised_at(changed, window=50)[:200] == column[:200]).all()
 
 
 def test_the_synthetic_surface_has_the_variance_of_the_time_left() -> None:
