@@ -202,8 +202,8 @@ def test_an_arena_holds_models_against_the_heuristics_and_shows_their_brier(work
 
 def test_what_a_point_may_vary_is_that_of_the_venue() -> None:
     for invalid, message in (("risk.max_leverage=1,2", "max_leverage"), ("run.taker_bps=1", "no such field")):
-        plan = sweep_plan(request(), parse_axes([invalid]))
         with pytest.raises(UserError, match=message):
+            plan = sweep_plan(request(), parse_axes([invalid]))
             planned_runs(plan.plan, plan.expected_trials)
 
 

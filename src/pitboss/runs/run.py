@@ -146,15 +146,24 @@ async def resume(
 def request_cancel(workspace: Workspace, run_id: str) -> Status:
     """Request the cancel of a run; returns its status.
 
-    An active run stops at its next tick. A queued one, and one whose process has ended, is cancelled at once.
+    An active run stops at its next tick. A queued one, and a backtest whose process has ended, is cancelled at once.
     """
     workspace.runs.request_cancel(run_id)
     run = workspace.runs.get(run_id)
-    if run.status not in ACTIVE or _executor(workspace, run):
+    if run.status not in ACTIVE or not _is_abandoned(workspace, run):
         return run.status
     epoch = workspace.runs.claim(run_id, into="running", expected_epoch=run.lease_epoch)
     workspace.runs.set_status(run_id, "cancelled", epoch)
     return "cancelled"
+
+
+def _is_abandoned(workspace: Workspace, run: Run) -> bool:
+    """Whether no process executes an active backtest. Of a foreground run on another machine only the silence tells it."""
+    if run.params.get("mode") or _executor(workspace, run):  # the process of a live run holds another lock
+        return False
+    silent_ms = workspace.now() - (run.heartbeat_at or 0)
+    is_of_this_machine = workspace.database.journal_mode is not None  # SQLite
+    return is_of_this_machine or silent_ms > workspace.settings.lease_stale_s * SECOND_MS
 
 
 def _refuse_executing(workspace: Workspace, run: Run) -> None:
