@@ -18,6 +18,7 @@ from pitboss.jobs.heartbeat import HeartbeatSettings
 from pitboss.jobs.worker import Worker
 from pitboss.runs.run import request_of, start, verify
 from pitboss.store import events
+from pitboss.store.journal import StoredJournal
 from pitboss.store.queue import Job, Lease
 from pitboss.store.retry import Unreachable
 from pitboss.testing.provider import FakeProvider, Script, decide, hang
@@ -319,6 +320,29 @@ def test_a_run_that_meets_a_database_which_is_away_goes_on_under_the_same_lease(
         return run
 
     monkeypatch.setattr(working, "work", away)
+    asyncio.run(job_workspace.worker().run())
+
+    run = job_workspace.workspace.runs.get(run_id)
+    assert (run.status, run.lease_epoch) == ("complete", 1)
+    assert run.digest == job_workspace.workspace.runs.get(whole).digest
+    check_history(job_workspace)
+
+
+def test_a_run_whose_database_is_away_for_long_in_the_middle_goes_on_from_its_last_commit(
+    job_workspace: JobWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (whole,) = job_workspace.enqueue(model="standin/analyst")
+    asyncio.run(job_workspace.worker().run())
+    (run_id,) = job_workspace.enqueue(model="standin/analyst")
+    monkeypatch.setattr(working, "UNREACHABLE_PAUSE_S", 0.0)
+    real, commits = StoredJournal.commit, iter(range(1, 100))
+
+    async def commit(self: StoredJournal, *arguments: Any) -> None:
+        if next(commits) == 3:
+            raise Unreachable("away for longer than a commit waits")
+        await real(self, *arguments)
+
+    monkeypatch.setattr(StoredJournal, "commit", commit)
     asyncio.run(job_workspace.worker().run())
 
     run = job_workspace.workspace.runs.get(run_id)

@@ -69,7 +69,9 @@ class RunExecution:
         """Run to the end and store the result."""
         workspace, journal, venue = self._workspace, self._journal, venue_of(prepared.request.skill)
         run_id, epoch = journal.run_id, journal.epoch
-        stored = None if epoch == 1 else journal.latest_state()  # on the first claim nothing is stored yet
+        stored = (
+            journal.latest_state()
+        )  # also on the first claim: it is worked on again after an outage of the database
         ledger = venue.read_ledger(() if stored is None else journal.records())
         async with connected(workspace, prepared, venue.tools(), run_id, tracer) as (connections, model):
             self._connection = model
