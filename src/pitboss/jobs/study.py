@@ -26,7 +26,7 @@ from pitboss.jobs.study_queue import (
     require_own,
 )
 from pitboss.jobs.worker_settings import open_queue
-from pitboss.runs.run import request_cancel, resume
+from pitboss.runs.run import resume
 from pitboss.sim.study.trial import Method, Trial
 from pitboss.sim.watch import Watch
 from pitboss.store.lifecycle import ACTIVE, ENDED, LeaseLost
@@ -184,13 +184,13 @@ async def _wait_for_others(
 
 
 def cancel_study(workspace: Workspace, study_id: str) -> int:
-    """Cancel the runs of a study: those that a process executes stop at their next tick, all others at once. Returns how many."""
+    """Remove the runs of a study that have not begun from the queue and request a cancel of the others; returns how many."""
     count = 0
     forget_queued_study(workspace.database, study_id)
     for line in workspace.studies.progress(study_id):
         if line.status not in ENDED:
             try:
-                request_cancel(workspace, line.id)
+                workspace.runs.request_cancel(line.id)
                 count += 1
             except UserError:
                 continue  # it has ended meanwhile
