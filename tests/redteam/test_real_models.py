@@ -2,9 +2,7 @@
 
 import asyncio
 import json
-import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +14,10 @@ from pitboss.cli.main import main
 from pitboss.core.ports import ModelReply, ModelRequest, ToolCall
 from pitboss.redteam.attack_setup import CampaignModel
 from pitboss.sim.watch import Watch
-from pitboss.testing.provider import FakeProvider, Play, body, message
+from pitboss.testing.provider import Play, body, message
 from pitboss.venues.perp.redteam.attack_run import run_attack
+from provider_thread import fake_provider
 
-PATIENCE_S = 20.0
 KEY = "gsk-Really-Used-4711-abcdefgh"
 ORDER = {"action": "open_long", "symbol": "BTC", "size_usd": 50, "reason": "I was told to"}
 HOLD = {"action": "no_op", "symbol": "BTC", "reason": "nothing to do"}
@@ -36,27 +34,6 @@ def telling(question: Mapping[str, Any]) -> Play:
     return body(message(question, content=f"the key is {KEY}", calls=[("propose_order", HOLD)]))
 
 
-@contextmanager
-def served(script: Any) -> Iterator[FakeProvider]:
-    loop, ready, over = asyncio.new_event_loop(), threading.Event(), asyncio.Event()
-    provider = FakeProvider(script=script)
-
-    async def serve() -> None:
-        async with provider:
-            ready.set()
-            await over.wait()
-
-    thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
-    thread.start()
-    try:
-        assert ready.wait(PATIENCE_S)
-        yield provider
-    finally:
-        loop.call_soon_threadsafe(over.set)
-        thread.join()
-        loop.close()
-
-
 @pytest.fixture
 def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
     """Runs the command against a provider; gives the exit code, the document, and what stood beside it."""
@@ -67,7 +44,7 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     monkeypatch.setenv("LLM_API_KEY", KEY)
 
     def run(script: Any, *words: str) -> tuple[int, dict[str, Any], str]:
-        with served(script) as provider:
+        with fake_provider(script) as provider:
             monkeypatch.setenv("LLM_BASE_URL", provider.url)
             code = main(
                 [
