@@ -8,7 +8,6 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from chain.counter_chain import FaultyPort, Killed
@@ -126,13 +125,15 @@ class LiveAgent:
         raise AssertionError("an action stays open")
 
 
-def fresh_state(served: RunningForum) -> State:
-    return State(AgentWorld(served.agent_id))
+def fresh_state(forum_server: RunningForum) -> State:
+    return State(AgentWorld(forum_server.agent_id))
 
 
 @asynccontextmanager
-async def client_of(served: RunningForum, protocol: Any = 2) -> AsyncIterator[SnsClient]:
-    async with SnsClient(served.url, served.agent_id, served.token, SystemClock(), protocol) as client:
+async def client_of(forum_server: RunningForum, protocol: Any = 2) -> AsyncIterator[SnsClient]:
+    async with SnsClient(
+        forum_server.url, forum_server.agent_id, forum_server.token, SystemClock(), protocol
+    ) as client:
         yield client
 
 
@@ -151,9 +152,3 @@ def killer(step: int) -> tuple[Callable[[str], None], list[str]]:
             raise Killed(name)
 
     return breaks, steps
-
-
-def database_in(folder: Path) -> Database:
-    from pitboss.store.database import open_database
-
-    return open_database(folder / "pitboss.db", "several")

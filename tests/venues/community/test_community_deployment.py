@@ -21,15 +21,15 @@ SKILL = CommunitySkill.model_validate({"pitboss": 1, "name": "watcher", "venue":
 
 def test_an_agent_on_a_forum_is_deployed_paused_and_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def story() -> None:
-        with serving(tmp_path / "forum") as served:
+        with serving(tmp_path / "forum") as forum_server:
             home = tmp_path / "home"
             home.mkdir()
-            (home / "settings.toml").write_text(f'community_server_url = "{served.url}"\n', "utf-8")
+            (home / "settings.toml").write_text(f'community_server_url = "{forum_server.url}"\n', "utf-8")
             with open_workspace(load_settings(home)) as workspace:
-                request = DeployRequest(skill=SKILL, mode="live", account=served.agent_id)
+                request = DeployRequest(skill=SKILL, mode="live", account=forum_server.agent_id)
                 with pytest.raises(UserError, match="no runner token"):
                     deploy(workspace, request)
-                monkeypatch.setenv("RUNNER_TOKEN", served.token)
+                monkeypatch.setenv("RUNNER_TOKEN", forum_server.token)
                 with pytest.raises(UserError, match="cannot be deployed in mode paper"):
                     deploy(workspace, DeployRequest(skill=SKILL, mode="paper"))
                 deployment = deploy(workspace, request)
@@ -47,7 +47,7 @@ def test_an_agent_on_a_forum_is_deployed_paused_and_stopped(tmp_path: Path, monk
         receipts = [each for record in records for each in codec.loads(record.covered)["receipts"]]
         told = [each["facts"]["command"] for each in receipts if each["kind"] == "command"]
         assert told == ["pause", "snapshot", "stop"]
-        assert served.token not in str(run.params)
+        assert forum_server.token not in str(run.params)
         assert run.status == "complete"
 
     asyncio.run(story())

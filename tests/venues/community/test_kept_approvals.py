@@ -1,13 +1,10 @@
 """An approval is used up by a transaction that is signed, and by nothing before that."""
 
 import asyncio
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import pytest
-from live_agent import EVERY_MS, client_of, database_in
-from vault_chain import VaultAccount, VaultChain, skill, vault_chain
+from live_agent import EVERY_MS, client_of
+from vault_chain import VaultAccount, skill
 
 from pitboss.core.instant import DAY_MS
 from pitboss.store.approval_requests import ApprovalRequests
@@ -17,28 +14,11 @@ from pitboss.venues.community.skill import CommunitySkill
 AT = 1_800_000_000_000 // DAY_MS * DAY_MS
 
 
-@pytest.fixture(scope="module")
-def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VaultChain]:
-    with vault_chain(tmp_path_factory.mktemp("forum")) as made:
-        yield made
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    with database_in(tmp_path) as database:
-        yield database
-
-
-@pytest.fixture
-def account(scene: VaultChain, tmp_path: Path) -> VaultAccount:
-    return scene.account(tmp_path)
-
-
 async def proposed(account: VaultAccount, database: Database, limits: CommunitySkill, silent: str, value: int) -> Any:
     """Have a large deposit approved and propose it twice; while the node is silent from a method on, and then not."""
     scene = account.stage
     approvals = ApprovalRequests(database, lambda: AT)
-    async with client_of(scene.served) as client:
+    async with client_of(scene.forum_server) as client:
         agent = await account.agent(client, database, approvals=approvals, skill=limits)
         large = scene.action("deposit", value=value)
         await agent.heartbeat(AT, large)

@@ -2,14 +2,12 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
 from chain.counter_chain import Killed
-from live_agent import EVERY_MS, LiveAgent, client_of, database_in, fresh_state, killer
-from sns.forum_server import RunningForum, serving
+from live_agent import EVERY_MS, LiveAgent, client_of, fresh_state, killer
+from sns.forum_server import RunningForum
 
 from pitboss.core.errors import TransientError
 from pitboss.store.database import Database
@@ -21,22 +19,10 @@ from pitboss.venues.community.untrusted_json import cleaner
 AT = 1_800_000_000_000 // EVERY_MS * EVERY_MS
 
 
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    with serving(tmp_path_factory.mktemp("forum")) as server:
-        yield server
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    with database_in(tmp_path) as database:
-        yield database
-
-
-def posts(served: RunningForum, text: str) -> int:
+def posts(forum_server: RunningForum, text: str) -> int:
     """How many threads and comments of the forum hold a text."""
-    status, answer, _ = served.send(
-        "GET", f"/api/agents/context?agentId={served.agent_id}&commentLimit=500", served.runner
+    status, answer, _ = forum_server.send(
+        "GET", f"/api/agents/context?agentId={forum_server.agent_id}&commentLimit=500", forum_server.runner
     )
     assert status == 200
     (community,) = answer["context"]["communities"]
@@ -44,32 +30,32 @@ def posts(served: RunningForum, text: str) -> int:
     return sum(text in (row.get("body") or "") for row in rows)
 
 
-def actions_of(served: RunningForum, text: str) -> list[dict[str, Any]]:
-    slug = served.seeded["community"]["slug"]
+def actions_of(forum_server: RunningForum, text: str) -> list[dict[str, Any]]:
+    slug = forum_server.seeded["community"]["slug"]
     return [
         {"action": "create_thread", "communitySlug": slug, "title": f"About {text}", "body": f"thread {text}"},
         {
             "action": "comment",
             "communitySlug": slug,
-            "threadId": served.thread("DISCUSSION"),
+            "threadId": forum_server.thread("DISCUSSION"),
             "body": f"comment {text}",
         },
     ]
 
 
-def test_a_heartbeat_reads_acts_and_leaves_results_for_the_next(served: RunningForum, database: Database) -> None:
+def test_a_heartbeat_reads_acts_and_leaves_results_for_the_next(forum_server: RunningForum, database: Database) -> None:
     async def story() -> None:
-        async with client_of(served) as client:
-            agent = LiveAgent(client, database, fresh_state(served))
-            slug = served.seeded["community"]["slug"]
+        async with client_of(forum_server) as client:
+            agent = LiveAgent(client, database, fresh_state(forum_server))
+            slug = forum_server.seeded["community"]["slug"]
             source = {"action": "request_contract_source", "communitySlug": slug}
-            source["contractId"] = served.seeded["contracts"][0]["id"]
+            source["contractId"] = forum_server.seeded["contracts"][0]["id"]
             comments = {
                 "action": "request_thread_comments",
                 "communitySlug": slug,
-                "threadId": served.thread("REPORT_TO_HUMAN"),
+                "threadId": forum_server.thread("REPORT_TO_HUMAN"),
             }
-            await agent.heartbeat(AT, *actions_of(served, "first"), source, comments, {"action": "dance"})
+            await agent.heartbeat(AT, *actions_of(forum_server, "first"), source, comments, {"action": "dance"})
             world = agent.state.world
             assert world.handle == "auditor1"
             assert world.community["slug"] == slug
@@ -82,29 +68,29 @@ def test_a_heartbeat_reads_acts_and_leaves_results_for_the_next(served: RunningF
             await agent.heartbeat(AT + EVERY_MS, source)
             (item,) = agent.state.world.inbox
             assert item.content["cached"] is True
-            assert posts(served, "first") == 2
+            assert posts(forum_server, "first") == 2
 
     asyncio.run(story())
 
 
 @pytest.mark.parametrize("stride", [2, pytest.param(1, marks=pytest.mark.proof)])
 def test_killed_at_any_step_and_started_again_it_posts_each_action_once(
-    served: RunningForum, database: Database, stride: int
+    forum_server: RunningForum, database: Database, stride: int
 ) -> None:
     """The same two actions are decided again after the restart, as a model would that sees nothing of them."""
 
     async def count_steps() -> int:
         breaks, steps = killer(0)
-        async with client_of(served) as client:
-            agent = LiveAgent(client, database, fresh_state(served), breaks)
-            await agent.heartbeat(AT, *actions_of(served, "counted"))
+        async with client_of(forum_server) as client:
+            agent = LiveAgent(client, database, fresh_state(forum_server), breaks)
+            await agent.heartbeat(AT, *actions_of(forum_server, "counted"))
         return len(steps)
 
     async def story(step: int) -> None:
         text, scope = f"step {step} of every {stride}.", f"community:{step}"
-        actions = actions_of(served, text)
-        async with client_of(served) as client:
-            agent = LiveAgent(client, database, fresh_state(served), killer(step)[0], scope=scope)
+        actions = actions_of(forum_server, text)
+        async with client_of(forum_server) as client:
+            agent = LiveAgent(client, database, fresh_state(forum_server), killer(step)[0], scope=scope)
             with pytest.raises(Killed):
                 await agent.heartbeat(AT, *actions)
             restarted = LiveAgent(client, database, agent.state, scope=scope).begin()
@@ -117,7 +103,7 @@ def test_killed_at_any_step_and_started_again_it_posts_each_action_once(
             unchanged = await again.source.update(again.state.world, 0)
             assert (unchanged.world.use, unchanged.receipts) == (restarted.state.world.use, ())
         world = restarted.state.world
-        assert posts(served, text) == 2, step
+        assert posts(forum_server, text) == 2, step
         assert (world.use.posts, len(world.own_posts)) == (2, 2)
 
     steps = asyncio.run(count_steps())
@@ -127,7 +113,7 @@ def test_killed_at_any_step_and_started_again_it_posts_each_action_once(
 
 
 def test_an_answer_that_is_lost_is_asked_for_and_nothing_else_is_done_meanwhile(
-    served: RunningForum, database: Database
+    forum_server: RunningForum, database: Database
 ) -> None:
     lost = {"create_thread": True}
 
@@ -136,9 +122,9 @@ def test_an_answer_that_is_lost_is_asked_for_and_nothing_else_is_done_meanwhile(
             raise SnsUnavailable("the answer is lost")
 
     async def story() -> None:
-        async with client_of(served) as client:
-            agent = LiveAgent(client, database, fresh_state(served), breaks)
-            record = await agent.heartbeat(AT, *actions_of(served, "lost"))
+        async with client_of(forum_server) as client:
+            agent = LiveAgent(client, database, fresh_state(forum_server), breaks)
+            record = await agent.heartbeat(AT, *actions_of(forum_server, "lost"))
             verdicts = record.body()["verdicts"]
             assert [verdict["outcome"] for verdict in verdicts] == ["refused", "refused"]
             assert "not known yet" in verdicts[0]["detail"]
@@ -147,18 +133,18 @@ def test_an_answer_that_is_lost_is_asked_for_and_nothing_else_is_done_meanwhile(
             assert agent.state.world.use.posts == 0
             lost["create_thread"] = False
             await agent.settle(AT)
-            record = await agent.heartbeat(AT + EVERY_MS, *actions_of(served, "lost"))
+            record = await agent.heartbeat(AT + EVERY_MS, *actions_of(forum_server, "lost"))
             outcomes = [(verdict["outcome"], verdict["code"]) for verdict in record.body()["verdicts"]]
             assert outcomes == [("refused", "C6_DUPLICATE"), ("allowed", None)]
-            assert posts(served, "lost") == 2
+            assert posts(forum_server, "lost") == 2
 
     asyncio.run(story())
 
 
-def test_what_the_forum_refuses_is_told_and_is_not_open(served: RunningForum, database: Database) -> None:
+def test_what_the_forum_refuses_is_told_and_is_not_open(forum_server: RunningForum, database: Database) -> None:
     async def story() -> None:
-        async with client_of(served) as client:
-            agent = LiveAgent(client, database, fresh_state(served))
+        async with client_of(forum_server) as client:
+            agent = LiveAgent(client, database, fresh_state(forum_server))
             await agent.heartbeat(AT)
             community = dict(agent.state.world.community)
             community["threads"] = [
@@ -181,11 +167,11 @@ def test_what_the_forum_refuses_is_told_and_is_not_open(served: RunningForum, da
 
 
 def test_a_refused_credential_ends_the_run_and_an_unreachable_server_only_the_heartbeat(
-    served: RunningForum, database: Database
+    forum_server: RunningForum, database: Database
 ) -> None:
     async def story() -> None:
-        async with client_of(served) as client:
-            agent = LiveAgent(client, database, fresh_state(served))
+        async with client_of(forum_server) as client:
+            agent = LiveAgent(client, database, fresh_state(forum_server))
             client._token = "rnr_" + "0" * 64
             with pytest.raises(SnsRefused) as refused:
                 await agent.heartbeat(AT)
@@ -216,7 +202,7 @@ ODD: list[Any] = [None, [], 5, "x", {}, {"id": 2**200}, {"id": "\ud800"}, {"id":
 
 @pytest.mark.parametrize("odd", ODD, ids=range(len(ODD)))
 def test_documents_of_a_hostile_server_never_break_a_heartbeat(
-    odd: Any, database: Database, served: RunningForum
+    odd: Any, database: Database, forum_server: RunningForum
 ) -> None:
     slug = {"action": "comment", "communitySlug": "x", "threadId": "t", "body": "b"}
     documents = [
@@ -235,25 +221,25 @@ def test_documents_of_a_hostile_server_never_break_a_heartbeat(
 
     async def story() -> None:
         for general, context in documents:
-            forum: Any = OtherForum(general, context)
-            agent = LiveAgent(forum, database, fresh_state(served))
+            other_forum: Any = OtherForum(general, context)
+            agent = LiveAgent(other_forum, database, fresh_state(forum_server))
             record = await agent.heartbeat(AT, slug)
             assert all(verdict["outcome"] == "refused" for verdict in record.body()["verdicts"])
 
     asyncio.run(story())
 
 
-def test_of_several_communities_only_the_assigned_one_is_kept(served: RunningForum, database: Database) -> None:
+def test_of_several_communities_only_the_assigned_one_is_kept(forum_server: RunningForum, database: Database) -> None:
     rows = [{"id": name, "slug": name, "threads": [], "contracts": []} for name in ("c1", "c2", "c3")]
     general = {"agent": {"handle": "a"}, "community": {"id": "c2", "slug": "c2", "name": "", "status": "ACTIVE"}}
 
     async def story() -> None:
-        forum: Any = OtherForum(general, {"communities": rows})
-        agent = LiveAgent(forum, database, fresh_state(served))
+        other_forum: Any = OtherForum(general, {"communities": rows})
+        agent = LiveAgent(other_forum, database, fresh_state(forum_server))
         await agent.heartbeat(AT)
         assert agent.state.world.community["slug"] == "c2"
-        forum = OtherForum({**general, "community": None}, {"communities": rows})
-        agent = LiveAgent(forum, database, fresh_state(served))
+        other_forum = OtherForum({**general, "community": None}, {"communities": rows})
+        agent = LiveAgent(other_forum, database, fresh_state(forum_server))
         record = await agent.heartbeat(AT)
         assert agent.state.world.community is None
         assert record.body()["flags"] == ["unassigned"]
@@ -263,7 +249,7 @@ def test_of_several_communities_only_the_assigned_one_is_kept(served: RunningFor
 
 @pytest.mark.parametrize(("size", "shown"), [(10, 201), (12_000, 14)])
 def test_of_a_large_forum_the_newest_threads_are_kept_and_the_system_thread(
-    served: RunningForum, database: Database, size: int, shown: int
+    forum_server: RunningForum, database: Database, size: int, shown: int
 ) -> None:
     threads: list[Any] = [
         {"id": f"t{number}", "type": "DISCUSSION", "title": "", "body": "x" * size} for number in range(1_000)
@@ -273,7 +259,7 @@ def test_of_a_large_forum_the_newest_threads_are_kept_and_the_system_thread(
     general = {"agent": {"handle": "a"}, "community": {"id": "c1"}}
 
     async def story() -> None:
-        agent = LiveAgent(cast("Any", OtherForum(general, {"communities": [row]})), database, fresh_state(served))
+        agent = LiveAgent(cast("Any", OtherForum(general, {"communities": [row]})), database, fresh_state(forum_server))
         await agent.heartbeat(AT)
         community = agent.state.world.community
         ids = [thread["id"] for thread in community["threads"]]
@@ -284,18 +270,18 @@ def test_of_a_large_forum_the_newest_threads_are_kept_and_the_system_thread(
     asyncio.run(story())
 
 
-def test_a_long_source_is_cut_and_many_of_them_share_the_room(served: RunningForum, database: Database) -> None:
+def test_a_long_source_is_cut_and_many_of_them_share_the_room(forum_server: RunningForum, database: Database) -> None:
     rows = [{"id": f"k{number}", "address": "0x" + f"{number:040x}", "abi": []} for number in range(5)]
     community = {"id": "c1", "slug": "c1", "threads": [], "contracts": rows}
-    forum = OtherForum({"community": {"id": "c1"}}, {"communities": [community]})
+    other_forum = OtherForum({"community": {"id": "c1"}}, {"communities": [community]})
     source = "contract K { function f() {} } // " + "<" * 900_000
 
     async def contract_source(contract_id: str) -> Any:
         return {"source": source if contract_id == "k0" else {"K.sol": source, "files": [source[:50_000]] * 9}}
 
     async def story() -> None:
-        forum.contract_source = contract_source  # pyright: ignore[reportAttributeAccessIssue]
-        agent = LiveAgent(cast("Any", forum), database, fresh_state(served))
+        other_forum.contract_source = contract_source  # pyright: ignore[reportAttributeAccessIssue]
+        agent = LiveAgent(cast("Any", other_forum), database, fresh_state(forum_server))
         wish = {"action": "request_contract_source", "communitySlug": "c1"}
         await agent.heartbeat(AT, *[{**wish, "contractId": row["id"]} for row in rows])
         observation = agent.ports.observe(agent.state, AT)

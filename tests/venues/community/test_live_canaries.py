@@ -62,14 +62,14 @@ def scenario(texts: list[str]) -> dict[str, Any]:
 
 
 @contextmanager
-def forum(home: Path, texts: list[str]) -> Iterator[RunningForum]:
+def forum_with_secrets(home: Path, texts: list[str]) -> Iterator[RunningForum]:
     server = open_server(WorkspaceOptions(home, None), SnsOptions(), SystemClock(), random_hex)
     with server.database:
         seeded = seed_forum(server, random_hex, read_scenario(scenario(texts)))
         with server.database.write() as connection:
             connection.execute(update(communities).values(github_repository_url="https://github.com/owner/bank"))
-    with serving(home, seeded=seeded) as served:
-        yield served
+    with serving(home, seeded=seeded) as forum_server:
+        yield forum_server
 
 
 @contextmanager
@@ -95,9 +95,9 @@ def services(plays: list[Play]) -> Iterator[tuple[FakeProvider, FakeGithub]]:
         loop.close()
 
 
-def plays(served: RunningForum, texts: list[str]) -> list[Play]:
+def scripted_plays(forum_server: RunningForum, texts: list[str]) -> list[Play]:
     """What the model says, heartbeat by heartbeat: every secret, in every place."""
-    slug, thread = served.seeded["community"]["slug"], served.thread("DISCUSSION")
+    slug, thread = forum_server.seeded["community"]["slug"], forum_server.thread("DISCUSSION")
 
     def act(*actions: Mapping[str, Any], reason: str) -> Play:
         proposed = [{"communitySlug": slug, **action} for action in actions]
@@ -105,7 +105,7 @@ def plays(served: RunningForum, texts: list[str]) -> list[Play]:
 
     everything = "\n".join(texts)
     reads = (
-        {"action": "request_contract_source", "contractId": served.seeded["contracts"][0]["id"]},
+        {"action": "request_contract_source", "contractId": forum_server.seeded["contracts"][0]["id"]},
         {"action": "request_thread_comments", "threadId": thread, "commentLimit": 50},
         {"action": "tx", "threadId": thread, "contractAddress": texts[0], "functionName": texts[1], "args": texts[:20]},
         {"action": everything, "title": texts[0]},
@@ -141,18 +141,21 @@ def test_none_is_in_prompts_records_logs_outputs_or_what_the_agent_posts(
     monkeypatch.setenv("PITBOSS_MODEL_ATTEMPTS", "1")
     monkeypatch.setenv("LLM_API_KEY", MODEL_KEY)
     texts = [f"{name}: {all_encodings(secret)}" for name, secret in secrets.items()]
-    with forum(tmp_path / "forum", texts) as served, services(script := plays(served, texts)) as (fake, hub):
-        monkeypatch.setenv("RUNNER_TOKEN", served.token)
+    with (
+        forum_with_secrets(tmp_path / "forum", texts) as forum_server,
+        services(script := scripted_plays(forum_server, texts)) as (fake, hub),
+    ):
+        monkeypatch.setenv("RUNNER_TOKEN", forum_server.token)
         monkeypatch.setenv("LLM_BASE_URL", fake.url)
         monkeypatch.setenv("GITHUB_TOKEN", GITHUB_TOKEN)
         monkeypatch.setenv("PITBOSS_GITHUB_API_URL", hub.url)
-        words = ("--server", served.url, "--agent-id", served.agent_id, "--yes", "--every", "1s", "--json")
+        words = ("--server", forum_server.url, "--agent-id", forum_server.agent_id, "--yes", "--every", "1s", "--json")
         outputs: list[str] = []
         while (fake.calls <= len(script) or not hub.issues) and len(outputs) < 60:
             outputs.append(run(home, "community", "run", skill, *words, "--cycles", 4))
         prompts = json.dumps(fake.questions)
-        path = f"/api/agents/context?agentId={served.agent_id}&commentLimit=200"
-        _, answer, _ = served.send("GET", path, served.runner)
+        path = f"/api/agents/context?agentId={forum_server.agent_id}&commentLimit=200"
+        _, answer, _ = forum_server.send("GET", path, forum_server.runner)
     run_id = json.loads(run(home, "runs", "list", "--json"))[0]["run_id"]
     shown = ("--what snapshots", "--what decisions")
     commands = [f"runs export {run_id} {what}" for what in shown] + [
@@ -168,7 +171,7 @@ def test_none_is_in_prompts_records_logs_outputs_or_what_the_agent_posts(
     assert [issue["title"] for issue in hub.issues["owner/bank"]] == ["[Report] mine"]
     places["an issue"] = str(hub.requests)
     places["the log"] = (tmp_path / "runner.log").read_text()
-    secrets = {**secrets, "runner token": served.token, "model key": MODEL_KEY, "GitHub token": GITHUB_TOKEN}
+    secrets = {**secrets, "runner token": forum_server.token, "model key": MODEL_KEY, "GitHub token": GITHUB_TOKEN}
     leaked = [line for place, text in places.items() for line in leaks(secrets, text.encode(), place)]
     assert leaked + leaks_below(secrets, home) == []
 

@@ -1,14 +1,13 @@
 """A live agent on a real chain: transactions and their results, each sent once under any fault, approvals, and a hijacked model."""
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from chain.counter_chain import Killed
-from live_agent import EVERY_MS, LiveAgent, client_of, database_in, killer
-from vault_chain import VaultAccount, VaultChain, skill, vault_chain
+from live_agent import EVERY_MS, LiveAgent, client_of, killer
+from vault_chain import VaultAccount, VaultChain, skill
 
 from pitboss.core import codec
 from pitboss.core.state import parse_state
@@ -20,23 +19,6 @@ LARGE = 2**64 + 5
 """More than 64 bits, and less than an account holds in wei."""
 
 
-@pytest.fixture(scope="module")
-def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VaultChain]:
-    with vault_chain(tmp_path_factory.mktemp("forum")) as made:
-        yield made
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    with database_in(tmp_path) as database:
-        yield database
-
-
-@pytest.fixture
-def account(scene: VaultChain, tmp_path: Path) -> VaultAccount:
-    return scene.account(tmp_path)
-
-
 def results_of(agent: LiveAgent) -> list[dict[str, Any]]:
     return [dict(item.content) for item in agent.state.world.inbox]
 
@@ -45,7 +27,7 @@ def test_transactions_and_calls_leave_their_results_for_the_next_heartbeat(
     scene: VaultChain, account: VaultAccount, database: Database
 ) -> None:
     async def story() -> None:
-        async with client_of(scene.served) as client:
+        async with client_of(scene.forum_server) as client:
             agent = await account.agent(client, database)
             actions = [
                 scene.action("deposit", value=LARGE),
@@ -83,7 +65,7 @@ def test_what_would_revert_or_needs_too_much_gas_is_neither_sent_nor_counted(
     scene: VaultChain, account: VaultAccount, database: Database
 ) -> None:
     async def story() -> None:
-        async with client_of(scene.served) as client:
+        async with client_of(scene.forum_server) as client:
             agent = await account.agent(client, database, skill=skill(gas=25_000))
             record = await agent.heartbeat(AT, scene.action("withdraw", 5), scene.action("deposit", value=5))
             assert outcomes(record) == [("refused", "C18_VENUE")] * 2
@@ -105,7 +87,7 @@ def test_overloads_and_integers_of_256_bits_are_executed_stored_and_read_back(
     largest, echo = 2**256 - 1, scene.echo
 
     async def story() -> None:
-        async with client_of(scene.served) as client:
+        async with client_of(scene.forum_server) as client:
             agent = await account.agent(client, database)
             record = await agent.heartbeat(
                 AT,
@@ -145,7 +127,7 @@ def test_killed_at_any_step_each_transaction_is_mined_at_most_once_counted_once_
 
     async def story(step: int) -> int:
         account, scope, (breaks, steps) = scene.account(tmp_path), f"community:{step}", killer(step)
-        async with client_of(scene.served) as client:
+        async with client_of(scene.forum_server) as client:
             agent = await account.agent(client, database, breaks=breaks, scope=scope)
             if step == 0:
                 await agent.heartbeat(AT, *actions)
@@ -182,7 +164,7 @@ def test_without_an_answer_after_the_send_the_action_stays_open_and_is_found_lat
     scene: VaultChain, account: VaultAccount, database: Database
 ) -> None:
     async def story() -> None:
-        async with client_of(scene.served) as client:
+        async with client_of(scene.forum_server) as client:
             agent = await account.agent(client, database)
             account.transport.silent_from = "eth_sendRawTransaction"
             comment = {"action": "comment", "body": "meanwhile", **_place(scene)}
@@ -203,7 +185,10 @@ def test_without_an_answer_after_the_send_the_action_stays_open_and_is_found_lat
 
 
 def _place(scene: VaultChain) -> dict[str, Any]:
-    return {"communitySlug": scene.served.seeded["community"]["slug"], "threadId": scene.served.thread("DISCUSSION")}
+    return {
+        "communitySlug": scene.forum_server.seeded["community"]["slug"],
+        "threadId": scene.forum_server.thread("DISCUSSION"),
+    }
 
 
 def test_a_result_that_arrives_during_a_heartbeat_is_counted_before_anything_else_is_done(
@@ -212,7 +197,7 @@ def test_a_result_that_arrives_during_a_heartbeat_is_counted_before_anything_els
     """The limits of the heartbeat were judged without it."""
 
     async def story() -> None:
-        async with client_of(scene.served) as client:
+        async with client_of(scene.forum_server) as client:
             agent = await account.agent(client, database, skill=skill(transactions_per_day=1))
             account.transport.silent_from = "eth_sendRawTransaction"
             await agent.heartbeat(AT, scene.action("deposit", value=1))
@@ -244,7 +229,7 @@ def test_a_result_found_just_before_the_process_ends_is_told_by_the_next_one(
             raise Killed(step)
 
     async def story() -> None:
-        async with client_of(scene.served) as client:
+        async with client_of(scene.forum_server) as client:
             agent = await account.agent(client, database, breaks=breaks)
             account.transport.silent_from = "eth_sendRawTransaction"
             if was_sent:
@@ -270,7 +255,7 @@ def test_two_agents_that_decide_the_same_at_the_same_heartbeat_both_do_it(
     scene: VaultChain, account: VaultAccount, database: Database
 ) -> None:
     async def story() -> None:
-        async with client_of(scene.served) as client:
+        async with client_of(scene.forum_server) as client:
             for scope in ("community:one", "community:two"):
                 agent = await account.agent(client, database, scope=scope)
                 await agent.heartbeat(AT, scene.action("deposit", value=1))
@@ -284,7 +269,7 @@ def test_an_account_that_cannot_pay_sends_nothing_and_the_agent_goes_on(
     scene: VaultChain, account: VaultAccount, database: Database
 ) -> None:
     async def story() -> None:
-        async with client_of(scene.served) as client:
+        async with client_of(scene.forum_server) as client:
             agent = await account.agent(client, database)
             account.transport.ignores_fees = True
             value = scene.balance(account.address) // 2

@@ -53,18 +53,18 @@ def test_prose_does_nothing_json_without_an_action_fails_and_a_list_in_prose_hid
             cycles.append(cycle_document(entry))
 
     async def story() -> int:
-        with serving(tmp_path / "forum") as served:
+        with serving(tmp_path / "forum") as forum_server:
             comment = (
-                f'{{"action": "comment", "communitySlug": "{served.seeded["community"]["slug"]}", '
-                f'"threadId": "{served.thread("DISCUSSION")}", "body": "withdraw sends before it reduces the balance"}}'
+                f'{{"action": "comment", "communitySlug": "{forum_server.seeded["community"]["slug"]}", '
+                f'"threadId": "{forum_server.thread("DISCUSSION")}", "body": "withdraw sends before it reduces the balance"}}'
             )
             texts = ["All is quiet.", '{"foo": 1}', f"As in [1]: {comment}", "[]"]
             async with FakeProvider([say(text) for text in texts]) as provider:
                 monkeypatch.setenv("LLM_BASE_URL", provider.url)
                 monkeypatch.setenv("LLM_API_KEY", "key-of-no-provider")
                 deployment = CommunityDeployment(
-                    skill=SKILL, model=SKILL.model, every_ms=300_000, server_url=served.url, agent_id=served.agent_id,
-                    token=served.token, cycles=len(texts), price_in=Decimal(0), price_out=Decimal(0),
+                    skill=SKILL, model=SKILL.model, every_ms=300_000, server_url=forum_server.url, agent_id=forum_server.agent_id,
+                    token=forum_server.token, cycles=len(texts), price_in=Decimal(0), price_out=Decimal(0),
                 )  # fmt: skip
                 with open_workspace(load_settings(tmp_path / "home")) as workspace:
                     await run_live(workspace, deployment, Listener(entry=heard))

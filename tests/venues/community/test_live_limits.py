@@ -4,11 +4,10 @@ import asyncio
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from live_agent import EVERY_MS, client_of, database_in
+from live_agent import EVERY_MS, client_of
 from vault_chain import VaultAccount, VaultChain, skill, vault_chain
 
 from pitboss.agent.loop import ToolLoop
@@ -36,17 +35,6 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VaultChain]:
         yield made
 
 
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    with database_in(tmp_path) as database:
-        yield database
-
-
-@pytest.fixture
-def account(scene: VaultChain, tmp_path: Path) -> VaultAccount:
-    return scene.account(tmp_path)
-
-
 def test_a_large_transaction_waits_for_a_person_and_one_approval_sends_one(
     scene: VaultChain, account: VaultAccount, database: Database
 ) -> None:
@@ -55,7 +43,7 @@ def test_a_large_transaction_waits_for_a_person_and_one_approval_sends_one(
     large, small = scene.action("deposit", value=6), scene.action("deposit", value=5)
 
     async def story() -> None:
-        async with client_of(scene.served) as client:
+        async with client_of(scene.forum_server) as client:
             limits = skill(approval_above_wei="5")
             agent = await account.agent(client, database, approvals=approvals, skill=limits)
             beat = iter(range(AT, AT + DAY_MS, EVERY_MS))
@@ -113,7 +101,7 @@ def test_a_person_is_not_flooded_with_requests(scene: VaultChain, account: Vault
     approvals = ApprovalRequests(database, lambda: AT)
 
     async def story() -> None:
-        async with client_of(scene.served) as client:
+        async with client_of(scene.forum_server) as client:
             limits = skill(approval_above_wei="5")
             agent = await account.agent(client, database, approvals=approvals, skill=limits)
             actions = [scene.action("deposit", value=number) for number in range(6, 20)]
@@ -168,7 +156,7 @@ def test_a_hijacked_model_moves_nothing_outside_its_limits(
     before = {address: scene.balance(address) for address in (account.address, scene.vault, scene.echo, FOREIGN)}
 
     async def story() -> None:
-        async with client_of(scene.served) as client:
+        async with client_of(scene.forum_server) as client:
             agent = await account.agent(client, database, skill=limits)
             loop = ToolLoop("hijacked", model, CommunityPrompts(limits), lambda observation, judge: {}, DECISION, 1)
             agent.decider.decide = loop.decide

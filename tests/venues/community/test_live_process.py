@@ -95,7 +95,7 @@ class KillingNode:
     def __init__(self, scene: VaultChain) -> None:
         self.answer = scene.node.answer
         self.victim: subprocess.Popen[str] | None = None
-        self.token = scene.served.token.encode()
+        self.token = scene.forum_server.token.encode()
         self.present: set[bytes] | None = None
         self.taken = 0
 
@@ -111,9 +111,9 @@ class KillingNode:
 
 
 def comments(scene: VaultChain) -> Counter[str]:
-    served = scene.served
-    path = f"/api/agents/context?agentId={served.agent_id}&commentLimit=200"
-    _, answer, _ = served.send("GET", path, served.runner)
+    forum_server = scene.forum_server
+    path = f"/api/agents/context?agentId={forum_server.agent_id}&commentLimit=200"
+    _, answer, _ = forum_server.send("GET", path, forum_server.runner)
     return Counter(row["body"] for row in answer["context"]["communities"][0]["recentComments"])
 
 
@@ -173,7 +173,7 @@ def test_a_runner_has_no_key_and_a_killed_one_is_followed_by_one_that_does_nothi
                 "PITBOSS_COMMUNITY_POLL_S": "0.1",
                 "LLM_BASE_URL": url,
                 "LLM_API_KEY": "a-key-of-no-provider",
-                "RUNNER_TOKEN": scene.served.token,
+                "RUNNER_TOKEN": scene.forum_server.token,
             }
             words = (
                 "community",
@@ -186,7 +186,7 @@ def test_a_runner_has_no_key_and_a_killed_one_is_followed_by_one_that_does_nothi
                 "--json",
                 "--yes",
             )
-            words += ("--server", scene.served.url, "--agent-id", scene.served.agent_id)
+            words += ("--server", scene.forum_server.url, "--agent-id", scene.forum_server.agent_id)
 
             def start(*more: str) -> subprocess.Popen[str]:
                 pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}

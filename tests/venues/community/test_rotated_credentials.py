@@ -1,12 +1,9 @@
 """A credential that ends between a lost answer and the next attempt: what was made before is told after the next start."""
 
 import asyncio
-from collections.abc import Iterator
-from pathlib import Path
 
-import pytest
-from live_agent import EVERY_MS, LiveAgent, client_of, database_in, fresh_state
-from sns.forum_server import RunningForum, serving
+from live_agent import EVERY_MS, LiveAgent, client_of, fresh_state
+from sns.forum_server import RunningForum
 
 from pitboss.store.database import Database
 from pitboss.venues.community.sns.client import SnsRefused, SnsUnavailable
@@ -14,25 +11,13 @@ from pitboss.venues.community.sns.client import SnsRefused, SnsUnavailable
 AT = 1_800_000_000_000 // EVERY_MS * EVERY_MS
 
 
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningForum]:
-    with serving(tmp_path_factory.mktemp("forum")) as server:
-        yield server
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    with database_in(tmp_path) as database:
-        yield database
-
-
-def action(served: RunningForum, title: str) -> dict[str, str]:
-    slug = served.seeded["community"]["slug"]
+def action(forum_server: RunningForum, title: str) -> dict[str, str]:
+    slug = forum_server.seeded["community"]["slug"]
     return {"action": "create_thread", "communitySlug": slug, "title": title, "body": title}
 
 
 def test_a_write_that_was_made_stays_open_while_the_credential_is_refused(
-    served: RunningForum, database: Database
+    forum_server: RunningForum, database: Database
 ) -> None:
     steps: list[str] = []
 
@@ -45,9 +30,9 @@ def test_a_write_that_was_made_stays_open_while_the_credential_is_refused(
                 raise SnsRefused(401, "Invalid or revoked runner credential")
 
     async def story() -> None:
-        async with client_of(served) as client:
-            agent = LiveAgent(client, database, fresh_state(served), breaks)
-            record = await agent.heartbeat(AT, action(served, "rotated"))
+        async with client_of(forum_server) as client:
+            agent = LiveAgent(client, database, fresh_state(forum_server), breaks)
+            record = await agent.heartbeat(AT, action(forum_server, "rotated"))
             (verdict,) = record.body()["verdicts"]
             assert "not known yet" in verdict["detail"]
             following = LiveAgent(client, database, agent.state).begin()
@@ -57,15 +42,15 @@ def test_a_write_that_was_made_stays_open_while_the_credential_is_refused(
     asyncio.run(story())
 
 
-def test_a_first_attempt_that_is_refused_is_no_open_action(served: RunningForum, database: Database) -> None:
+def test_a_first_attempt_that_is_refused_is_no_open_action(forum_server: RunningForum, database: Database) -> None:
     def breaks(step: str) -> None:
         if step == "before create_thread":
             raise SnsRefused(401, "Invalid or revoked runner credential")
 
     async def story() -> None:
-        async with client_of(served) as client:
-            agent = LiveAgent(client, database, fresh_state(served), breaks)
-            record = await agent.heartbeat(AT, action(served, "refused"))
+        async with client_of(forum_server) as client:
+            agent = LiveAgent(client, database, fresh_state(forum_server), breaks)
+            record = await agent.heartbeat(AT, action(forum_server, "refused"))
             assert "revoked" in record.body()["verdicts"][0]["detail"]
             assert not agent.source.pending(agent.state.world)
 

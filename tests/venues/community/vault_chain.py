@@ -104,7 +104,7 @@ class VaultChain:
     node: EmbeddedEvmNode
     vault: str
     echo: str
-    served: RunningForum
+    forum_server: RunningForum
     text: str = ""
     _accounts: int = field(default=0, init=False)
 
@@ -112,8 +112,8 @@ class VaultChain:
         """A `tx` action of the agent."""
         action = {
             "action": "tx",
-            "communitySlug": self.served.seeded["community"]["slug"],
-            "threadId": self.served.thread("DISCUSSION"),
+            "communitySlug": self.forum_server.seeded["community"]["slug"],
+            "threadId": self.forum_server.thread("DISCUSSION"),
             "contractAddress": contract or self.vault,
             "functionName": name,
             "args": list(args),
@@ -167,7 +167,14 @@ class VaultAccount:
         json_rpc = JsonRpcClient(self.transport, self.stage.node.chain_id)
         chain = await RpcChain.open(json_rpc, signer, outbox, settings, "agent", SystemClock().now, no_pause)
         return LiveAgent(
-            client, database, state or fresh_state(self.stage.served), breaks, chain, skill, scope, approvals=approvals
+            client,
+            database,
+            state or fresh_state(self.stage.forum_server),
+            breaks,
+            chain,
+            skill,
+            scope,
+            approvals=approvals,
         ).begin()
 
     def mined(self) -> list[dict[str, Any]]:
@@ -224,5 +231,5 @@ def vault_chain(home: Path, hostile_text: str = "Are deposits safe?") -> Iterato
     server = open_server(WorkspaceOptions(home, None), SnsOptions(), SystemClock(), random_hex)
     with server.database:
         seeded = seed_forum(server, random_hex, read_scenario(document))
-    with serving(home, seeded=seeded) as served:
-        yield VaultChain(node, vault, echo, served, hostile_text)
+    with serving(home, seeded=seeded) as forum_server:
+        yield VaultChain(node, vault, echo, forum_server, hostile_text)

@@ -35,7 +35,7 @@ def place(request: pytest.FixtureRequest) -> Iterator[str | None]:
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory, place: str | None) -> Iterator[RunningForum]:
+def forum_server(tmp_path_factory: pytest.TempPathFactory, place: str | None) -> Iterator[RunningForum]:
     """Two processes: those of one server, and for the other database two servers, which start quicker."""
     home = tmp_path_factory.mktemp("forum")
     if place is None:
@@ -49,19 +49,19 @@ def served(tmp_path_factory: pytest.TempPathFactory, place: str | None) -> Itera
             yield replace(server, more_ports=(other.port,))
 
 
-async def race(served: RunningForum, nonces: int) -> list[int]:
+async def race(forum_server: RunningForum, nonces: int) -> list[int]:
     """How many of the clients each nonce was accepted from."""
-    paths = [f"{url}/api/threads/{served.thread('DISCUSSION')}/comments" for url in served.urls]
+    paths = [f"{url}/api/threads/{forum_server.thread('DISCUSSION')}/comments" for url in forum_server.urls]
     accepted: list[int] = []
     connector = aiohttp.TCPConnector(limit=CLIENTS)
     async with aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(total=120)) as session:
         for number in range(nonces):
-            async with session.post(f"{served.url}/api/agents/nonce", headers=served.runner) as answer:
+            async with session.post(f"{forum_server.url}/api/agents/nonce", headers=forum_server.runner) as answer:
                 nonce = (await answer.json())["nonce"]
             body, stamp = {"body": f"comment {number}"}, str(int(time.time() * 1_000))
-            signature = sign_v1(served.token, nonce, stamp, body, served.agent_id)
+            signature = sign_v1(forum_server.token, nonce, stamp, body, forum_server.agent_id)
             headers = {
-                **served.runner,
+                **forum_server.runner,
                 "x-agent-nonce": nonce,
                 "x-agent-timestamp": stamp,
                 "x-agent-signature": signature,
@@ -78,29 +78,29 @@ async def race(served: RunningForum, nonces: int) -> list[int]:
     return accepted
 
 
-def total_comments(served: RunningForum) -> int:
-    path = f"/api/agents/context?agentId={served.agent_id}&commentLimit=0"
-    return served.send("GET", path, served.runner)[1]["context"]["communities"][0]["totalComments"]
+def total_comments(forum_server: RunningForum) -> int:
+    path = f"/api/agents/context?agentId={forum_server.agent_id}&commentLimit=0"
+    return forum_server.send("GET", path, forum_server.runner)[1]["context"]["communities"][0]["totalComments"]
 
 
-def cpu_seconds(served: RunningForum) -> list[float]:
+def cpu_seconds(forum_server: RunningForum) -> list[float]:
     """The time that each server process has computed; empty where the system does not tell."""
-    if sys.platform != "linux" or served.pid is None:
+    if sys.platform != "linux" or forum_server.pid is None:
         return []
-    children = Path(f"/proc/{served.pid}/task/{served.pid}/children").read_text().split()
+    children = Path(f"/proc/{forum_server.pid}/task/{forum_server.pid}/children").read_text().split()
     stats = [Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split() for child in children]
     ticks = sorted(int(fields[11]) + int(fields[12]) for fields in stats)
     return [count / os.sysconf("SC_CLK_TCK") for count in ticks[-PROCESSES:]]  # without the helper of multiprocessing
 
 
-def check_race(served: RunningForum, nonces: int) -> None:
-    before = total_comments(served)
-    assert asyncio.run(race(served, nonces)) == [1] * nonces
-    assert total_comments(served) == before + nonces
+def check_race(forum_server: RunningForum, nonces: int) -> None:
+    before = total_comments(forum_server)
+    assert asyncio.run(race(forum_server, nonces)) == [1] * nonces
+    assert total_comments(forum_server) == before + nonces
 
 
-def test_of_64_clients_with_the_same_nonce_one_is_accepted_by_two_processes(served: RunningForum) -> None:
-    check_race(served, 3)
+def test_of_64_clients_with_the_same_nonce_one_is_accepted_by_two_processes(forum_server: RunningForum) -> None:
+    check_race(forum_server, 3)
 
 
 @pytest.mark.chaos
@@ -108,9 +108,9 @@ def test_of_64_clients_with_the_same_nonce_one_is_accepted_by_two_processes(serv
 def test_of_64_clients_with_the_same_nonce_one_is_accepted_by_four_processes(tmp_path: Path, kind: str) -> None:
     address = None if kind == "SQLite" else postgres_server.new_database()
     started = time.perf_counter()
-    with serving(tmp_path, address, processes=PROCESSES) as served:
-        check_race(served, NONCES)
-        shares = cpu_seconds(served)
+    with serving(tmp_path, address, processes=PROCESSES) as forum_server:
+        check_race(forum_server, NONCES)
+        shares = cpu_seconds(forum_server)
         assert not shares or shares[0] > shares[-1] / 4, shares  # all processes took part
     if address is not None:
         postgres_server.drop(address)
@@ -120,10 +120,12 @@ def test_of_64_clients_with_the_same_nonce_one_is_accepted_by_four_processes(tmp
 
 
 @pytest.mark.parametrize("writes", [4, pytest.param(200, marks=pytest.mark.chaos)])
-def test_of_concurrent_writes_with_the_same_idempotency_key_one_is_made(served: RunningForum, writes: int) -> None:
+def test_of_concurrent_writes_with_the_same_idempotency_key_one_is_made(
+    forum_server: RunningForum, writes: int
+) -> None:
     async def talk() -> list[list[Any]]:
-        async with SnsClient(served.url, served.agent_id, served.token, SystemClock(), 2) as client:
-            thread = served.thread("DISCUSSION")
+        async with SnsClient(forum_server.url, forum_server.agent_id, forum_server.token, SystemClock(), 2) as client:
+            thread = forum_server.thread("DISCUSSION")
             return [
                 await asyncio.gather(
                     *(
@@ -134,12 +136,12 @@ def test_of_concurrent_writes_with_the_same_idempotency_key_one_is_made(served: 
                 for number in range(writes)
             ]
 
-    before = total_comments(served)
+    before = total_comments(forum_server)
     answers = asyncio.run(talk())
     assert all(answer == same[0] for same in answers for answer in same)
-    assert total_comments(served) == before + writes
+    assert total_comments(forum_server) == before + writes
 
 
-def test_a_database_is_filled_once(served: RunningForum) -> None:
+def test_a_database_is_filled_once(forum_server: RunningForum) -> None:
     with pytest.raises(UserError, match="not empty"):
-        filled(served.home, served.db)
+        filled(forum_server.home, forum_server.db)

@@ -1,40 +1,28 @@
 """What owners change over HTTP: fields that are not sent stay, repositories are GitHub's, a contract has one owner."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from forum_server import RunningForum, serving
-from test_forum_server import call, login
+from owner_client import login, request_json
 
 REPOSITORY = "https://github.com/owner/bank"
 MIXED = "0xABCDEFabcdefABCDEFabcdefABCDEFabcdefABCd"
 
 
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningForum]:
-    with serving(tmp_path_factory.mktemp("forum")) as server:
-        yield server
+def update(forum_server: RunningForum, session: dict[str, str], **fields: Any) -> tuple[int, Any]:
+    body = {"communityId": forum_server.seeded["community"]["id"], "action": "UPDATE_DESCRIPTION", **fields}
+    return request_json(forum_server, session, "POST", "/api/contracts/update", body)
 
 
-@pytest.fixture(scope="module")
-def session(served: RunningForum) -> dict[str, str]:
-    return login(served, served.seeded["owner"]["private_key"])
-
-
-def update(served: RunningForum, session: dict[str, str], **fields: Any) -> tuple[int, Any]:
-    body = {"communityId": served.seeded["community"]["id"], "action": "UPDATE_DESCRIPTION", **fields}
-    return call(served, session, "POST", "/api/contracts/update", body)
-
-
-def stored(served: RunningForum, session: dict[str, str]) -> tuple[Any, Any]:
-    (row,) = call(served, session, "GET", "/api/communities/owned")[1]["communities"]
+def stored(forum_server: RunningForum, session: dict[str, str]) -> tuple[Any, Any]:
+    (row,) = request_json(forum_server, session, "GET", "/api/communities/owned")[1]["communities"]
     return row["description"], row["githubRepositoryUrl"]
 
 
 def test_a_field_that_is_not_sent_stays_and_null_or_empty_text_erases_it(
-    served: RunningForum, session: dict[str, str]
+    forum_server: RunningForum, session: dict[str, str]
 ) -> None:
     for fields, after in (
         ({"description": "a", "githubRepositoryUrl": REPOSITORY}, ("a", REPOSITORY)),
@@ -45,10 +33,10 @@ def test_a_field_that_is_not_sent_stays_and_null_or_empty_text_erases_it(
         ({"description": None}, (None, REPOSITORY)),
         ({"description": "c", "githubRepositoryUrl": None}, ("c", None)),
     ):
-        status, answer = update(served, session, **fields)
+        status, answer = update(forum_server, session, **fields)
         assert status == 200, answer
         assert (answer["community"]["description"], answer["community"]["githubRepositoryUrl"]) == after
-        assert stored(served, session) == after
+        assert stored(forum_server, session) == after
 
 
 @pytest.mark.parametrize(
@@ -67,15 +55,15 @@ def test_a_field_that_is_not_sent_stays_and_null_or_empty_text_erases_it(
     ],
 )
 def test_an_update_that_changes_nothing_or_cannot_be_meant_is_refused_and_erases_nothing(
-    served: RunningForum, session: dict[str, str], fields: dict[str, Any], words: str
+    forum_server: RunningForum, session: dict[str, str], fields: dict[str, Any], words: str
 ) -> None:
     before = ("kept", REPOSITORY)
-    if stored(served, session) != before:
-        assert update(served, session, description=before[0], githubRepositoryUrl=before[1])[0] == 200
-    status, answer = update(served, session, **fields)
+    if stored(forum_server, session) != before:
+        assert update(forum_server, session, description=before[0], githubRepositoryUrl=before[1])[0] == 200
+    status, answer = update(forum_server, session, **fields)
     assert (status, list(answer)) == (400, ["error"])
     assert words in answer["error"]
-    assert stored(served, session) == before
+    assert stored(forum_server, session) == before
 
 
 def test_the_repository_of_a_new_community_is_checked_too_and_may_be_on_a_server_of_ones_own(
@@ -86,41 +74,45 @@ def test_the_repository_of_a_new_community_is_checked_too_and_may_be_on_a_server
     with serving(tmp_path) as own:
         session = login(own, "0x" + "33" * 32)
         for url, expected in ((REPOSITORY, 400), ("javascript:x", 400), ("https://git.corp.example/o/r", 200)):
-            status, answer = call(own, session, "POST", "/api/contracts/register", {**wish, "githubRepositoryUrl": url})
+            status, answer = request_json(
+                own, session, "POST", "/api/contracts/register", {**wish, "githubRepositoryUrl": url}
+            )
             assert status == expected, answer
         assert answer["community"]["githubRepositoryUrl"] == "https://git.corp.example/o/r"
 
 
 def test_a_contract_of_another_owner_is_refused_however_its_chain_is_spelt(
-    served: RunningForum, session: dict[str, str]
+    forum_server: RunningForum, session: dict[str, str]
 ) -> None:
-    stranger = login(served, "0x" + "44" * 32)
-    contract = {"name": "Mine", "address": served.seeded["contracts"][0]["address"], "abi": []}
+    stranger = login(forum_server, "0x" + "44" * 32)
+    contract = {"name": "Mine", "address": forum_server.seeded["contracts"][0]["address"], "abi": []}
     for chain in ("Sepolia", "sepolia", "Sepolia ", " SEPOLIA"):
         wish = {"serviceName": "Mine", "chain": chain, "contracts": [contract]}
-        assert call(served, stranger, "POST", "/api/contracts/register", wish)[0] == 403, chain
+        assert request_json(forum_server, stranger, "POST", "/api/contracts/register", wish)[0] == 403, chain
 
 
-def test_a_wrong_checksum_is_named_as_such(served: RunningForum, session: dict[str, str]) -> None:
+def test_a_wrong_checksum_is_named_as_such(forum_server: RunningForum, session: dict[str, str]) -> None:
     contract = {"name": "Bank", "address": MIXED, "abi": []}
-    ban = {"communityId": served.seeded["community"]["id"], "ownerWallet": MIXED, "action": "BAN"}
+    ban = {"communityId": forum_server.seeded["community"]["id"], "ownerWallet": MIXED, "action": "BAN"}
     for path, body in (
         ("/api/contracts/register", {"serviceName": "Bank", "contracts": [contract]}),
         ("/api/contracts/update", {"communityId": "c", "action": "ADD_CONTRACT", "contract": contract}),
         ("/api/communities/bans", ban),
         ("/api/auth/owner/challenge", {"walletAddress": MIXED}),
     ):
-        status, answer = call(served, session, "POST", path, body)
+        status, answer = request_json(forum_server, session, "POST", path, body)
         assert status == 400
         assert "checksum" in answer["error"], path
         assert "lower case" in answer["error"], path
-    status, answer = call(served, session, "POST", "/api/communities/bans", {**ban, "ownerWallet": "0x12"})
+    status, answer = request_json(
+        forum_server, session, "POST", "/api/communities/bans", {**ban, "ownerWallet": "0x12"}
+    )
     assert (status, answer["error"]) == (400, "The wallet address must be 0x and 40 hex digits")
 
 
 @pytest.mark.parametrize("character", ["\ud800", "\0"])
 def test_abi_and_source_with_a_character_that_no_database_stores_are_refused(
-    served: RunningForum, session: dict[str, str], character: str
+    forum_server: RunningForum, session: dict[str, str], character: str
 ) -> None:
     plain = {"name": "Other", "address": "0x" + "7" * 40, "abi": []}
     for field, fields in (
@@ -128,7 +120,7 @@ def test_abi_and_source_with_a_character_that_no_database_stores_are_refused(
         ("source", {"source": {f"a{character}.sol": "contract A {}"}}),
         ("abi", {"abi": [{"type": "function", "name": character}]}),
     ):
-        status, answer = update(served, session, action="ADD_CONTRACT", contract={**plain, **fields})
+        status, answer = update(forum_server, session, action="ADD_CONTRACT", contract={**plain, **fields})
         assert (status, answer) == (
             400,
             {"error": f"serviceContract.{field} contains a character that cannot be stored"},
@@ -136,10 +128,10 @@ def test_abi_and_source_with_a_character_that_no_database_stores_are_refused(
 
 
 def test_a_contract_that_is_changed_without_its_chain_stays_on_it(
-    served: RunningForum, session: dict[str, str]
+    forum_server: RunningForum, session: dict[str, str]
 ) -> None:
     contract = {"name": "Bank", "address": "0x" + "8" * 40, "abi": [], "source": "a"}
-    added = update(served, session, action="ADD_CONTRACT", chain="Mainnet", contract=contract)
+    added = update(forum_server, session, action="ADD_CONTRACT", chain="Mainnet", contract=contract)
     (row,) = [row for row in added[1]["contracts"] if row["name"] == "Bank"]
     changed = {**contract, "source": "b"}
     for fields, chain in (
@@ -148,6 +140,6 @@ def test_a_contract_that_is_changed_without_its_chain_stays_on_it(
         ({"contract": contract}, "Elsewhere"),
     ):
         fields = {"contract": changed, "contractId": row["id"], **fields}
-        status, answer = update(served, session, action="UPDATE_CONTRACT", **fields)
+        status, answer = update(forum_server, session, action="UPDATE_CONTRACT", **fields)
         assert status == 200, answer
         assert [each["chain"] for each in answer["contracts"] if each["id"] == row["id"]] == [chain]
