@@ -30,7 +30,7 @@ FORMAT = DecisionFormat(
 )
 
 
-class Context:
+class FixedContext:
     anonymiser = None
 
     def prompt(self, observation: Any) -> Prompt:
@@ -40,8 +40,8 @@ class Context:
         return observation
 
 
-class Replies:
-    """A model that gives these replies in turn."""
+class ScriptedModel:
+    """A model that returns the given replies in turn."""
 
     def __init__(self, *replies: ModelReply) -> None:
         self.replies = list(replies)
@@ -52,9 +52,9 @@ class Replies:
         return self.replies[len(self.requests) - 1]
 
 
-def decide(*replies: ModelReply, retries: int = 0, refused: tuple[str, ...] = ()) -> tuple[Decision, Replies]:
-    model = Replies(*replies)
-    loop = ToolLoop("m", model, Context(), lambda observation, judge: {}, FORMAT, 4, retries)
+def decide(*replies: ModelReply, retries: int = 0, refused: tuple[str, ...] = ()) -> tuple[Decision, ScriptedModel]:
+    model = ScriptedModel(*replies)
+    loop = ToolLoop("m", model, FixedContext(), lambda observation, judge: {}, FORMAT, 4, retries)
 
     def judge(intent: Any) -> Verdict:
         return Verdict("refused" if intent in refused else "allowed", "C1" if intent in refused else None, "no")

@@ -17,8 +17,8 @@ KEY = "sk-canary-0123456789"
 LOG = logging.getLogger("pitboss.test")
 
 
-class Terminal(io.StringIO):
-    """A stream that a person looks at."""
+class TerminalStream(io.StringIO):
+    """A stream that says it is a terminal."""
 
     def isatty(self) -> bool:
         return True
@@ -52,7 +52,7 @@ def test_where_a_program_reads_a_line_is_one_json_object() -> None:
 
 
 def test_on_a_terminal_a_line_is_pairs_that_cannot_forge_another_line() -> None:
-    stream = Terminal()
+    stream = TerminalStream()
     start(stream)
     LOG.info(
         "began\nerror: forged \x1b[2J", extra={"fields": {"ticks": 3, "note": "a b", "bad": "x\ny\x1b", "none": ""}}
@@ -63,7 +63,7 @@ def test_on_a_terminal_a_line_is_pairs_that_cannot_forge_another_line() -> None:
     )
 
 
-@pytest.mark.parametrize("stream", [io.StringIO, Terminal])
+@pytest.mark.parametrize("stream", [io.StringIO, TerminalStream])
 def test_a_secret_is_taken_out_of_message_fields_and_traceback(stream: type[io.StringIO]) -> None:
     written = stream()
     start(written)

@@ -22,8 +22,8 @@ from pitboss.core.trace import SILENT
 KEY = "sk-canary-0123456789"
 
 
-class Bench:
-    """A tracer whose telling can be looked at."""
+class InMemoryTelemetry:
+    """A tracer whose spans and metrics stay in memory."""
 
     def __init__(self) -> None:
         self._spans, self._reader, redactor = InMemorySpanExporter(), InMemoryMetricReader(), Redactor()
@@ -46,7 +46,7 @@ class Bench:
 
 
 def test_spans_nest_as_the_work_does() -> None:
-    bench = Bench()
+    bench = InMemoryTelemetry()
     with bench.tracer.span("pitboss.run"), bench.tracer.span("pitboss.tick", {"pitboss.tick": 3}) as span:
         span.set({"pitboss.flags": ("no_decision",), "pitboss.cost_usd": 0.25})
     run, tick = bench.spans["pitboss.run"], bench.spans["pitboss.tick"]
@@ -63,7 +63,7 @@ def test_spans_nest_as_the_work_does() -> None:
 
 
 def test_an_exception_marks_its_spans_by_kind_and_goes_through() -> None:
-    bench = Bench()
+    bench = InMemoryTelemetry()
     with pytest.raises(ValueError), bench.tracer.span("pitboss.run"):
         raise ValueError("what the prompt said")
     span = bench.spans["pitboss.run"]
@@ -74,7 +74,7 @@ def test_an_exception_marks_its_spans_by_kind_and_goes_through() -> None:
 
 
 def test_keys_are_taken_out_of_attributes() -> None:
-    bench = Bench()
+    bench = InMemoryTelemetry()
     with bench.tracer.span("chat x", {"gen_ai.response.id": f"id-{KEY}"}) as span:
         span.set({"gen_ai.response.finish_reasons": (KEY,)})
     bench.tracer.count("pitboss.model.calls", 1, {"gen_ai.request.model": KEY})
@@ -83,7 +83,7 @@ def test_keys_are_taken_out_of_attributes() -> None:
 
 
 def test_figures_add_up_and_latencies_are_a_histogram() -> None:
-    bench = Bench()
+    bench = InMemoryTelemetry()
     for amount in (2, 3):
         bench.tracer.count("pitboss.model.tokens", amount, {"gen_ai.token.type": "input"})
         bench.tracer.record("gen_ai.client.operation.duration", amount / 10)
@@ -175,8 +175,8 @@ def test_secrets_in_the_headers_and_in_the_address_of_a_collector_are_known_to_t
     assert "secret-" not in said
 
 
-class Deaf(SpanProcessor):
-    """Never comes to an end."""
+class HangingSpanProcessor(SpanProcessor):
+    """A span processor whose shutdown does not return until it is released."""
 
     def __init__(self) -> None:
         self.released = threading.Event()
@@ -185,8 +185,8 @@ class Deaf(SpanProcessor):
         self.released.wait()
 
 
-class Broken(SpanExporter):
-    """Fails at everything."""
+class FailingExporter(SpanExporter):
+    """An exporter every method of which raises."""
 
     def export(self, spans: Any) -> SpanExportResult:
         raise OSError("the collector is gone")
@@ -197,13 +197,13 @@ class Broken(SpanExporter):
 
 def test_the_end_is_not_delayed_by_a_collector_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(telemetry, "CLOSE_TIMEOUT_MS", 50)
-    deaf, reader = Deaf(), InMemoryMetricReader()
+    deaf, reader = HangingSpanProcessor(), InMemoryMetricReader()
     Telemetry(deaf, reader).close()  # which comes back
     deaf.released.set()
 
 
 def test_an_exporter_that_fails_breaks_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    tracer = Telemetry(SimpleSpanProcessor(Broken()), InMemoryMetricReader())
+    tracer = Telemetry(SimpleSpanProcessor(FailingExporter()), InMemoryMetricReader())
     with tracer.span("pitboss.run") as span:
         span.set({"pitboss.ticks": 1})
         tracer.count("pitboss.ticks", 4)

@@ -15,8 +15,8 @@ from pitboss.runs.stored import journal_of
 from pitboss.store.runs import Run
 
 
-class Truth:
-    """The same facts, read from the records without the chat."""
+class ExpectedFacts:
+    """The facts that answers are compared with, read from the records without the chat."""
 
     def __init__(self, workspace: Workspace, run: Run, other: Run) -> None:
         self.run, self.other, self.metrics = run, other, run.metrics or {}
@@ -45,8 +45,8 @@ class Truth:
 
 
 @pytest.fixture(scope="module")
-def truth(workspace: Workspace, run: Run, other_run: Run) -> Truth:
-    return Truth(workspace, run, other_run)
+def truth(workspace: Workspace, run: Run, other_run: Run) -> ExpectedFacts:
+    return ExpectedFacts(workspace, run, other_run)
 
 
 def first(pattern: str) -> Answering:
@@ -62,17 +62,17 @@ def first(pattern: str) -> Answering:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A question, how the model looks it up, and what the answer must hold."""
+class QuestionCase:
+    """A question, the tool call that answers it, and the text that the answer must contain."""
 
     question: str
     tool: str
-    arguments: Callable[[Truth], dict[str, Any]]
+    arguments: Callable[[ExpectedFacts], dict[str, Any]]
     answer: Answering
-    holds: Callable[[Truth], str]
+    holds: Callable[[ExpectedFacts], str]
 
 
-def none(truth: Truth) -> dict[str, Any]:
+def none(truth: ExpectedFacts) -> dict[str, Any]:
     del truth
     return {}
 
@@ -82,34 +82,34 @@ def money(amount: object) -> str:
 
 
 QUESTIONS = (
-    Asked("Why was the first one refused?", "explain_decision", none, first(r"refused by: (\w+)"), lambda t: t.first["verdicts"][0]["code"]),
-    Asked("How far beyond the limit was it?", "explain_decision", none, first(r"in numbers: (limit .+ beyond)"), lambda t: t.beyond()),
-    Asked("When was something first refused?", "list_decisions", lambda t: {"outcome": "refused"}, first(r"record \d+ (\S+) refused"), lambda t: t.tick(t.first)),
-    Asked("What did it cost?", "costs", none, first(r"paid (\S+) USD"), lambda t: "0"),
-    Asked("How many tokens did it read?", "costs", none, first(r"(\d+) tokens in"), lambda t: str(sum(body["extra"]["usage"]["input_tokens"] for body in t.bodies))),
-    Asked("Which rule refuses most?", "refusals_by_rule", none, first(r"\n(\w+): \d+ times"), lambda t: max(t.metrics["rejections_by_rule"])),
-    Asked("How many were refused?", "refusals_by_rule", none, first(r"(\d+ of \d+) proposals"), lambda t: f"{len(t.refused)} of {t.metrics['total_proposed_actions']}"),
-    Asked("What did it see at the first tick?", "explain_decision", lambda t: {"tick": t.tick(t.bodies[0])}, first(r"it was asked (.{60})"), lambda t: "Time 2025-03-27 00:00 UTC"),
-    Asked("What was its equity at the fifth tick?", "get_pnl_summary", lambda t: {"tick": t.tick(t.bodies[4])}, first(r'"equity_usd":"([\d.]+)"'), lambda t: money(t.bodies[4]["before"]["equity_usd"])),
-    Asked("What was its equity before the tenth decision?", "list_decisions", lambda t: {"limit": 10}, lambda r: f"It is {re.findall(r'equity ([0-9.]+)', r)[9]}", lambda t: money(t.bodies[9]["before"]["equity_usd"])),
-    Asked("How many trades did it close?", "show_run", none, first(r"total_trades (\d+)"), lambda t: str(t.metrics["total_trades"])),
-    Asked("What was the return?", "show_run", none, first(r"total_return_pct (-?[\d.]+)"), lambda t: f"{t.metrics['total_return_pct']:.6g}"),
-    Asked("What would buying and holding have given?", "show_run", none, first(r"total_return_pct \S+ \(buy and hold (-?[\d.]+)"), lambda t: f"{t.run.baselines['buy_and_hold']['total_return_pct']:.6g}"),
-    Asked("Which tool did it call first?", "list_decisions", none, first(r"called (\w+)"), lambda t: t.called()),
-    Asked("What was decided in the record of the refusal?", "explain_decision", lambda t: {"tick": str(t.first["seq"])}, first(r"it asked: (\w+ \w+)"), lambda t: t.first["proposals"][0]["action"].replace("_", " ")),
-    Asked("When did it first open something?", "list_decisions", lambda t: {"outcome": "allowed", "limit": 1}, first(r"record \d+ (\S+) allowed"), lambda t: t.tick(t.accepted[0])),
-    Asked("What leverage did its skill allow?", "skill_of_run", none, first(r'"max_leverage":(\d+)'), lambda t: str(t.run.params["skill"]["risk"]["max_leverage"])),
-    Asked("Where do the two runs first differ?", "compare_runs", lambda t: {"second": t.other.id}, first(r"first difference: record (\d+)"), lambda t: "0"),
-    Asked("Which runs are there?", "list_runs", none, first(r"\n(\w{12}) complete"), lambda t: t.other.id),
-    Asked("What data is there for BTC?", "list_data", none, first(r"bars BTC 5m: (\d+) rows"), lambda t: str(12 * 24 * 12)),
-    Asked("What were its refusals before the end?", "get_engine_rejections", none, first(r"(\d+) of \d+ decisions were refused"), lambda t: str(len(t.refused))),
-    Asked("What was in its account at the refusal?", "get_portfolio", lambda t: {"tick": t.tick(t.first)}, first(r"equity\D*([\d.]+)"), lambda t: money(t.first["before"]["equity_usd"])),
+    QuestionCase("Why was the first one refused?", "explain_decision", none, first(r"refused by: (\w+)"), lambda t: t.first["verdicts"][0]["code"]),
+    QuestionCase("How far beyond the limit was it?", "explain_decision", none, first(r"in numbers: (limit .+ beyond)"), lambda t: t.beyond()),
+    QuestionCase("When was something first refused?", "list_decisions", lambda t: {"outcome": "refused"}, first(r"record \d+ (\S+) refused"), lambda t: t.tick(t.first)),
+    QuestionCase("What did it cost?", "costs", none, first(r"paid (\S+) USD"), lambda t: "0"),
+    QuestionCase("How many tokens did it read?", "costs", none, first(r"(\d+) tokens in"), lambda t: str(sum(body["extra"]["usage"]["input_tokens"] for body in t.bodies))),
+    QuestionCase("Which rule refuses most?", "refusals_by_rule", none, first(r"\n(\w+): \d+ times"), lambda t: max(t.metrics["rejections_by_rule"])),
+    QuestionCase("How many were refused?", "refusals_by_rule", none, first(r"(\d+ of \d+) proposals"), lambda t: f"{len(t.refused)} of {t.metrics['total_proposed_actions']}"),
+    QuestionCase("What did it see at the first tick?", "explain_decision", lambda t: {"tick": t.tick(t.bodies[0])}, first(r"it was asked (.{60})"), lambda t: "Time 2025-03-27 00:00 UTC"),
+    QuestionCase("What was its equity at the fifth tick?", "get_pnl_summary", lambda t: {"tick": t.tick(t.bodies[4])}, first(r'"equity_usd":"([\d.]+)"'), lambda t: money(t.bodies[4]["before"]["equity_usd"])),
+    QuestionCase("What was its equity before the tenth decision?", "list_decisions", lambda t: {"limit": 10}, lambda r: f"It is {re.findall(r'equity ([0-9.]+)', r)[9]}", lambda t: money(t.bodies[9]["before"]["equity_usd"])),
+    QuestionCase("How many trades did it close?", "show_run", none, first(r"total_trades (\d+)"), lambda t: str(t.metrics["total_trades"])),
+    QuestionCase("What was the return?", "show_run", none, first(r"total_return_pct (-?[\d.]+)"), lambda t: f"{t.metrics['total_return_pct']:.6g}"),
+    QuestionCase("What would buying and holding have given?", "show_run", none, first(r"total_return_pct \S+ \(buy and hold (-?[\d.]+)"), lambda t: f"{t.run.baselines['buy_and_hold']['total_return_pct']:.6g}"),
+    QuestionCase("Which tool did it call first?", "list_decisions", none, first(r"called (\w+)"), lambda t: t.called()),
+    QuestionCase("What was decided in the record of the refusal?", "explain_decision", lambda t: {"tick": str(t.first["seq"])}, first(r"it asked: (\w+ \w+)"), lambda t: t.first["proposals"][0]["action"].replace("_", " ")),
+    QuestionCase("When did it first open something?", "list_decisions", lambda t: {"outcome": "allowed", "limit": 1}, first(r"record \d+ (\S+) allowed"), lambda t: t.tick(t.accepted[0])),
+    QuestionCase("What leverage did its skill allow?", "skill_of_run", none, first(r'"max_leverage":(\d+)'), lambda t: str(t.run.params["skill"]["risk"]["max_leverage"])),
+    QuestionCase("Where do the two runs first differ?", "compare_runs", lambda t: {"second": t.other.id}, first(r"first difference: record (\d+)"), lambda t: "0"),
+    QuestionCase("Which runs are there?", "list_runs", none, first(r"\n(\w{12}) complete"), lambda t: t.other.id),
+    QuestionCase("What data is there for BTC?", "list_data", none, first(r"bars BTC 5m: (\d+) rows"), lambda t: str(12 * 24 * 12)),
+    QuestionCase("What were its refusals before the end?", "get_engine_rejections", none, first(r"(\d+) of \d+ decisions were refused"), lambda t: str(len(t.refused))),
+    QuestionCase("What was in its account at the refusal?", "get_portfolio", lambda t: {"tick": t.tick(t.first)}, first(r"equity\D*([\d.]+)"), lambda t: money(t.first["before"]["equity_usd"])),
 )  # fmt: skip
 
 
 @pytest.mark.parametrize("asking", QUESTIONS, ids=[asking.question for asking in QUESTIONS])
 def test_a_question_is_answered_from_the_records_with_a_citation(
-    asking: Asked, truth: Truth, context: ReadContext
+    asking: QuestionCase, truth: ExpectedFacts, context: ReadContext
 ) -> None:
     model = tool_using_model([(asking.tool, asking.arguments(truth))], asking.answer)
     answer = ask_question(context, model, asking.question)

@@ -29,7 +29,7 @@ def ask(max_tokens: int) -> ModelRequest:
     return ModelRequest("", (), (), settings={"max_tokens": max_tokens})
 
 
-class Provider(ModelClient):
+class ScriptedProvider(ModelClient):
     """Answers after a while at a cost, or fails."""
 
     name = "openai/some-model"
@@ -54,7 +54,7 @@ class Provider(ModelClient):
 
 
 def test_a_call_that_could_pass_the_limit_is_never_made() -> None:
-    provider, budget = Provider((0, CENT)), Budget(CENT * 99)
+    provider, budget = ScriptedProvider((0, CENT)), Budget(CENT * 99)
     with pytest.raises(BudgetExceeded) as refused:
         run(Budgeted(provider, budget, PRICE).complete(ASK))
     assert provider.asked == 0
@@ -63,36 +63,36 @@ def test_a_call_that_could_pass_the_limit_is_never_made() -> None:
 
 def test_a_call_that_just_fits_is_made_and_costs_what_it_cost() -> None:
     budget = Budget(Decimal(1))
-    run(Budgeted(Provider((0, CENT)), budget, PRICE).complete(ASK))
+    run(Budgeted(ScriptedProvider((0, CENT)), budget, PRICE).complete(ASK))
     assert (budget.spent, budget.reserved, budget.uncertain) == (CENT, 0, 0)
 
 
 def test_what_was_spent_before_a_resume_counts() -> None:
     with pytest.raises(BudgetExceeded, match=r"\$0.005 of \$1 spent"):
-        run(Budgeted(Provider(), Budget(Decimal(1), Decimal("0.005")), PRICE).complete(ASK))
+        run(Budgeted(ScriptedProvider(), Budget(Decimal(1), Decimal("0.005")), PRICE).complete(ASK))
 
 
 def test_a_bound_is_assumed_where_the_request_names_none() -> None:
     bare = ModelRequest("", (), ())
     with pytest.raises(BudgetExceeded, match=r"could cost \$40.96"):
-        run(Budgeted(Provider(), Budget(ZERO), PRICE).complete(bare))
+        run(Budgeted(ScriptedProvider(), Budget(ZERO), PRICE).complete(bare))
 
 
 def test_a_limit_without_a_price_is_refused_before_anything_is_asked() -> None:
     with pytest.raises(UserError, match="no price is known for openai/some-model") as refused:
-        Budgeted(Provider(), Budget(Decimal(1)), None)
+        Budgeted(ScriptedProvider(), Budget(Decimal(1)), None)
     assert "--price-in" in refused.value.hint
 
 
 def test_without_a_limit_unknown_costs_are_counted_as_unknown() -> None:
     budget = Budget()
-    run(Budgeted(Provider((0, None)), budget, None).complete(ASK))
+    run(Budgeted(ScriptedProvider((0, None)), budget, None).complete(ASK))
     assert (budget.spent, budget.uncertain, budget.unpriced) == (0, 0, 1)
 
 
 def test_a_free_model_works_on_a_budget_of_nothing() -> None:
     budget = Budget(ZERO)
-    run(Budgeted(Provider((0, ZERO)), budget, FREE).complete(ASK))
+    run(Budgeted(ScriptedProvider((0, ZERO)), budget, FREE).complete(ASK))
     assert budget.spent == 0
 
 
@@ -104,7 +104,7 @@ def test_a_limit_that_is_no_amount_is_refused(bad: str) -> None:
 
 def test_an_answer_without_a_cost_counts_at_its_worst() -> None:
     budget = Budget(Decimal(2))
-    run(Budgeted(Provider((0, None)), budget, PRICE).complete(ASK))
+    run(Budgeted(ScriptedProvider((0, None)), budget, PRICE).complete(ASK))
     assert (budget.spent, budget.uncertain, budget.reserved) == (0, 1, 0)
 
 
@@ -127,7 +127,7 @@ REFUSED = Failure("retry", "busy", "too busy", status=429)
 )
 def test_a_failure_costs_its_worst_unless_it_was_certainly_not_charged(failure: Failure, is_charged: bool) -> None:
     budget = Budget(Decimal(2))
-    result = run(Budgeted(Provider((0, failure)), budget, PRICE).call(ASK, CallContext()))
+    result = run(Budgeted(ScriptedProvider((0, failure)), budget, PRICE).call(ASK, CallContext()))
     assert (result.failure, result.uncertain_usd) == (failure, 1 if is_charged else 0)
     assert (budget.spent, budget.uncertain, budget.reserved) == (0, 1 if is_charged else 0, 0)
 
@@ -136,18 +136,18 @@ def test_a_failure_costs_its_worst_unless_it_was_certainly_not_charged(failure: 
 def test_an_exception_costs_the_worst_of_a_request_that_was_sent(error: BaseException) -> None:
     budget = Budget(Decimal(2))
     with pytest.raises(type(error)):
-        run(Budgeted(Provider((0, error)), budget, PRICE).complete(ASK))
+        run(Budgeted(ScriptedProvider((0, error)), budget, PRICE).complete(ASK))
     assert (budget.uncertain, budget.reserved) == (1, 0)
 
 
 def test_an_exception_before_anything_was_sent_costs_nothing() -> None:
-    class Unsent(Provider):
+    class CancelledProvider(ScriptedProvider):
         async def call(self, request: ModelRequest, context: CallContext) -> CallResult:
             raise asyncio.CancelledError
 
     budget = Budget(Decimal(2))
     with pytest.raises(asyncio.CancelledError):
-        run(Budgeted(Unsent(), budget, PRICE).complete(ASK))
+        run(Budgeted(CancelledProvider(), budget, PRICE).complete(ASK))
     assert (budget.uncertain, budget.reserved) == (0, 0)
 
 
@@ -157,7 +157,7 @@ def test_a_budget_around_retries_counts_every_attempt_that_may_have_been_charged
 ) -> None:
     """As for the money of a day, which stands around the whole stack."""
     inner, day = Budget(), Budget(Decimal(9))
-    provider = Provider(*((0, failure) for failure in failures), (0, CENT))
+    provider = ScriptedProvider(*((0, failure) for failure in failures), (0, CENT))
     retried = Retried(Budgeted(provider, inner, PRICE), random=lambda: 0.0)
     run(Budgeted(retried, day, PRICE).complete(ASK))
     assert (day.spent, day.uncertain, day.reserved) == (CENT, uncertain, 0)
@@ -165,7 +165,7 @@ def test_a_budget_around_retries_counts_every_attempt_that_may_have_been_charged
 
 def test_a_call_waits_for_others_that_only_might_cost_too_much() -> None:
     async def both() -> None:
-        model = Budgeted(Provider((5, CENT), (1, CENT)), Budget(Decimal("1.5")), PRICE)
+        model = Budgeted(ScriptedProvider((5, CENT), (1, CENT)), Budget(Decimal("1.5")), PRICE)
         await asyncio.gather(model.complete(ASK), model.complete(ASK))
         assert model.budget.spent == 2 * CENT
 
@@ -175,7 +175,7 @@ def test_a_call_waits_for_others_that_only_might_cost_too_much() -> None:
 def test_a_guess_does_not_wait() -> None:
     async def both() -> None:
         budget = Budget(Decimal("1.5"))
-        provider = Provider((5, CENT))
+        provider = ScriptedProvider((5, CENT))
         own = asyncio.create_task(Budgeted(provider, budget, PRICE).complete(ASK))
         await asyncio.sleep(0)
         with pytest.raises(BudgetExceeded, match="by calls under way"):
@@ -188,7 +188,7 @@ def test_a_guess_does_not_wait() -> None:
 def test_a_waiting_call_can_be_cancelled_and_leaves_nothing_behind() -> None:
     async def main() -> None:
         budget = Budget(Decimal("1.5"))
-        model = Budgeted(Provider((5, CENT), (5, CENT)), budget, PRICE)
+        model = Budgeted(ScriptedProvider((5, CENT), (5, CENT)), budget, PRICE)
         first, second = asyncio.create_task(model.complete(ASK)), asyncio.create_task(model.complete(ASK))
         await asyncio.sleep(1)
         second.cancel()
@@ -218,7 +218,7 @@ def test_whatever_the_interleaving_the_limit_is_never_passed_and_what_fits_is_le
     budget = Budget(CENT * limit)
     charged_usd = ZERO
 
-    class World:
+    class PlanCheckingModel:
         name = "openai/some-model"
 
         async def complete(self, request: ModelRequest) -> ModelReply:
@@ -242,7 +242,7 @@ def test_whatever_the_interleaving_the_limit_is_never_passed_and_what_fits_is_le
         fitted = budget.fits(CENT * worst)
         counted = budget.spent + budget.uncertain
         try:
-            await Budgeted(DirectClient(World()), budget, PRICE, patient=patient).complete(request)
+            await Budgeted(DirectClient(PlanCheckingModel()), budget, PRICE, patient=patient).complete(request)
         except BudgetExceeded:
             assert not fitted
             if patient:  # even with nobody else under way it would not have fitted
@@ -269,8 +269,8 @@ def test_whatever_the_interleaving_the_limit_is_never_passed_and_what_fits_is_le
 # What is written down, so that a resumed run knows of it
 
 
-class Notebook:
-    """Everything that was written down; the last is what a killed process leaves."""
+class RecordedAmounts:
+    """The amounts that were written; after a kill only the last one counts."""
 
     def __init__(self) -> None:
         self.lines: list[Decimal] = []
@@ -281,19 +281,19 @@ class Notebook:
 
 def test_what_was_uncertain_before_a_resume_counts() -> None:
     with pytest.raises(BudgetExceeded, match=r"up to \$0.005 more by calls"):
-        run(Budgeted(Provider(), Budget(Decimal(1), uncertain=Decimal("0.005")), PRICE).complete(ASK))
+        run(Budgeted(ScriptedProvider(), Budget(Decimal(1), uncertain=Decimal("0.005")), PRICE).complete(ASK))
 
 
 def test_a_call_is_written_down_before_it_is_made() -> None:
-    notebook = Notebook()
+    notebook = RecordedAmounts()
     notes: list[list[Decimal]] = []
 
-    class Watching(Provider):
+    class NotesReadingProvider(ScriptedProvider):
         async def call(self, request: ModelRequest, context: CallContext) -> CallResult:
             notes.append(list(notebook.lines))
             return await super().call(request, context)
 
-    run(Budgeted(Watching((0, CENT)), Budget(store_note=notebook), PRICE).complete(ASK))
+    run(Budgeted(NotesReadingProvider((0, CENT)), Budget(store_note=notebook), PRICE).complete(ASK))
     assert len(notes[0]) == 1
     assert notes[0][0] >= 1
 
@@ -302,7 +302,7 @@ def test_a_call_that_cannot_be_written_down_is_not_made() -> None:
     def full(usd: Decimal) -> None:
         raise UserError("the disk is full")
 
-    provider, budget = Provider((0, CENT)), Budget(store_note=full)
+    provider, budget = ScriptedProvider((0, CENT)), Budget(store_note=full)
     with pytest.raises(UserError, match="disk"):
         run(Budgeted(provider, budget, PRICE).complete(ASK))
     assert (provider.asked, budget.reserved) == (0, 0)
@@ -311,9 +311,9 @@ def test_a_call_that_cannot_be_written_down_is_not_made() -> None:
 
 def test_calls_of_about_the_same_size_are_not_written_down_one_by_one() -> None:
     async def main() -> None:
-        notebook, count = Notebook(), 200
+        notebook, count = RecordedAmounts(), 200
         budget = Budget(store_note=notebook)
-        model = Budgeted(Provider(*[(0, CENT)] * count), budget, PRICE)
+        model = Budgeted(ScriptedProvider(*[(0, CENT)] * count), budget, PRICE)
         for number in range(count):
             await model.complete(ask(100 + number // 5))
         assert len(notebook.lines) == 1
@@ -325,17 +325,17 @@ def test_calls_of_about_the_same_size_are_not_written_down_one_by_one() -> None:
 
 
 def test_a_free_model_writes_nothing_down() -> None:
-    notebook = Notebook()
+    notebook = RecordedAmounts()
     budget = Budget(store_note=notebook)
-    run(Budgeted(Provider((0, ZERO)), budget, FREE).complete(ASK))
+    run(Budgeted(ScriptedProvider((0, ZERO)), budget, FREE).complete(ASK))
     budget.close()
     assert notebook.lines == []
 
 
 def test_an_end_in_good_order_leaves_what_is_uncertain_and_no_more() -> None:
-    notebook = Notebook()
+    notebook = RecordedAmounts()
     budget = Budget(Decimal(9), store_note=notebook)
-    model = Budgeted(Provider((0, LATE), (0, CENT)), budget, PRICE)
+    model = Budgeted(ScriptedProvider((0, LATE), (0, CENT)), budget, PRICE)
     with pytest.raises(TransientError):
         run(model.complete(ASK))
     run(model.complete(ASK))
@@ -358,11 +358,11 @@ def test_wherever_a_run_is_killed_what_was_paid_and_written_down_covers_all_that
     calls: list[tuple[int, str, int]], dollars: int, kill_s: int
 ) -> None:
     """`kept` stands for the answers in the database, `charged` for what a merciless provider has charged by then."""
-    limit, notebook = Decimal(dollars), Notebook()
+    limit, notebook = Decimal(dollars), RecordedAmounts()
     stored = charged = ZERO
 
     async def main() -> None:
-        class Merciless(ModelClient):
+        class AdverseClient(ModelClient):
             name = "m"
 
             async def call(self, request: ModelRequest, context: CallContext) -> CallResult:
@@ -378,7 +378,7 @@ def test_wherever_a_run_is_killed_what_was_paid_and_written_down_covers_all_that
                 cost_usd = None if kind == "unknown" else CENT * tokens
                 return CallResult(ModelReply(finish_reason=finish, cost_usd=cost_usd), attempts=1)
 
-        model = Budgeted(Merciless(), Budget(limit, store_note=notebook), PRICE)
+        model = Budgeted(AdverseClient(), Budget(limit, store_note=notebook), PRICE)
 
         async def call_once(start: int, call: tuple[int, str, int]) -> None:
             await asyncio.sleep(start)

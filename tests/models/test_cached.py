@@ -52,8 +52,8 @@ class MemoryReplyStore:
         return sum((row.cost_usd or ZERO for row in self.rows.values() if row.run_id == run_id), ZERO)
 
 
-class Slow:
-    """Answers when it is let."""
+class BlockingModel:
+    """A model whose call returns once `let` is set."""
 
     name = "slow/one"
 
@@ -164,7 +164,7 @@ def test_a_failure_of_the_provider_is_not_kept_and_a_refusal_is_an_answer_like_a
 
 def test_equal_questions_at_once_share_one_call():
     async def main() -> tuple[int, list[str]]:
-        slow = Slow(priced_reply())
+        slow = BlockingModel(priced_reply())
         model = Cached(DirectClient(slow), MemoryReplyStore(), "run1")
         waiting = [asyncio.create_task(model.complete(ASKED)) for _ in range(5)]
         await asyncio.sleep(0)
@@ -190,7 +190,7 @@ def test_the_last_answer_of_several_that_come_together_is_kept_without_waiting_f
             await super().put(key, model, run_id, cost_usd, reply)
 
     async def story() -> list[bool]:
-        inner, shelf = Slow(priced_reply()), RecordingStore()
+        inner, shelf = BlockingModel(priced_reply()), RecordingStore()
         model = Cached(DirectClient(inner), shelf, "run1")
         asked = [asyncio.create_task(model.complete(replace(ASKED, system=f"system {n}"))) for n in range(3)]
         for _ in range(3):
@@ -205,7 +205,7 @@ def test_the_last_answer_of_several_that_come_together_is_kept_without_waiting_f
 
 def test_one_who_leaves_does_not_take_the_call_from_the_others():
     async def main() -> tuple[str, int]:
-        slow = Slow(priced_reply())
+        slow = BlockingModel(priced_reply())
         model = Cached(DirectClient(slow), MemoryReplyStore(), "run1")
         leaving, staying = [asyncio.create_task(model.complete(ASKED)) for _ in range(2)]
         await asyncio.sleep(0)
@@ -220,7 +220,7 @@ def test_one_who_leaves_does_not_take_the_call_from_the_others():
 
 def test_a_call_without_waiters_is_cancelled_and_can_be_repeated():
     async def main() -> tuple[int, str]:
-        slow = Slow(priced_reply())
+        slow = BlockingModel(priced_reply())
         model = Cached(DirectClient(slow), MemoryReplyStore(), "run1")
         leaving = asyncio.create_task(model.complete(ASKED))
         await asyncio.sleep(0)
@@ -237,7 +237,7 @@ def test_a_call_without_waiters_is_cancelled_and_can_be_repeated():
 
 def test_an_answer_that_has_come_is_kept_although_who_asked_has_left():
     async def main() -> int:
-        slow, shelf = Slow(priced_reply()), MemoryReplyStore()
+        slow, shelf = BlockingModel(priced_reply()), MemoryReplyStore()
         model = Cached(DirectClient(slow), shelf, "run1")
         leaving = asyncio.create_task(model.complete(ASKED))
         await asyncio.sleep(0)
@@ -252,8 +252,8 @@ def test_an_answer_that_has_come_is_kept_although_who_asked_has_left():
     assert asyncio.run(main()) == 1
 
 
-class Sending(ModelClient):
-    """A client that makes one try after another, each when it is let."""
+class BlockingClient(ModelClient):
+    """A client that makes one attempt after another, each once `let` is set."""
 
     name = "slow/one"
 
@@ -277,11 +277,11 @@ class Sending(ModelClient):
 BUSY = Failure("retry", "busy", "busy", status=429)
 
 
-def remembering(client: Sending, shelf: MemoryReplyStore) -> Cached:
+def remembering(client: BlockingClient, shelf: MemoryReplyStore) -> Cached:
     return Cached(Retried(client, random=lambda: 1.0), shelf, "run1")
 
 
-async def left_alone(model: Cached, client: Sending) -> None:
+async def left_alone(model: Cached, client: BlockingClient) -> None:
     """Ask, and leave once the question is at the provider."""
     leaving = asyncio.create_task(model.complete(ASKED))
     await client.was_sent.wait()
@@ -291,7 +291,7 @@ async def left_alone(model: Cached, client: Sending) -> None:
 
 def test_the_answer_to_a_sent_question_is_awaited_and_cached_without_waiters():
     async def main() -> None:
-        client, shelf = Sending(priced_reply()), MemoryReplyStore()
+        client, shelf = BlockingClient(priced_reply()), MemoryReplyStore()
         model = remembering(client, shelf)
         await left_alone(model, client)
         next_one = asyncio.create_task(model.complete(ASKED))
@@ -305,7 +305,7 @@ def test_the_answer_to_a_sent_question_is_awaited_and_cached_without_waiters():
 
 def test_a_question_without_waiters_is_not_retried():
     async def main() -> None:
-        client, shelf = Sending(BUSY, priced_reply()), MemoryReplyStore()
+        client, shelf = BlockingClient(BUSY, priced_reply()), MemoryReplyStore()
         model = remembering(client, shelf)
         await left_alone(model, client)
         client.let.set()
@@ -318,7 +318,7 @@ def test_a_question_without_waiters_is_not_retried():
 
 def test_a_question_with_a_new_waiter_is_retried():
     async def main() -> None:
-        client, shelf = Sending(BUSY, priced_reply()), MemoryReplyStore()
+        client, shelf = BlockingClient(BUSY, priced_reply()), MemoryReplyStore()
         model = remembering(client, shelf)
         await left_alone(model, client)
         next_one = asyncio.create_task(model.complete(ASKED))
@@ -332,7 +332,7 @@ def test_a_question_with_a_new_waiter_is_retried():
 
 def test_a_question_that_waits_between_two_tries_is_given_up_with_who_asked():
     async def main() -> None:
-        client = Sending(BUSY, priced_reply())
+        client = BlockingClient(BUSY, priced_reply())
         client.let.set()
         model = remembering(client, MemoryReplyStore())
         leaving = asyncio.create_task(model.complete(ASKED))
@@ -346,7 +346,7 @@ def test_a_question_that_waits_between_two_tries_is_given_up_with_who_asked():
 
 def test_closing_gives_up_what_is_still_asked_and_waits_for_it():
     async def main() -> None:
-        client, shelf = Sending(priced_reply()), MemoryReplyStore()
+        client, shelf = BlockingClient(priced_reply()), MemoryReplyStore()
         model = remembering(client, shelf)
         await left_alone(model, client)
         await model.close()
@@ -358,7 +358,7 @@ def test_closing_gives_up_what_is_still_asked_and_waits_for_it():
 
 def test_waiters_of_a_failed_call_send_their_own_and_no_failure_is_cached():
     async def main() -> tuple[list[str], int]:
-        slow, shelf = Slow(TransientError("busy")), MemoryReplyStore()
+        slow, shelf = BlockingModel(TransientError("busy")), MemoryReplyStore()
         model = Cached(DirectClient(slow), shelf, "run1")
         waiting = [asyncio.create_task(model.complete(ASKED)) for _ in range(3)]
         await asyncio.sleep(0)

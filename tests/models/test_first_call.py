@@ -15,8 +15,8 @@ DOWN = CallResult(failure=Failure("retry", "unreachable", "groq/x: nothing answe
 UP = CallResult(ModelReply("yes"))
 
 
-class Controlled(ModelClient):
-    """A client whose calls end when the test says so."""
+class ControlledClient(ModelClient):
+    """A client whose calls end when the test sets their result."""
 
     name = "groq/x"
 
@@ -43,7 +43,7 @@ async def turns() -> None:
 
 def test_the_others_wait_for_the_first_and_are_then_sent_together() -> None:
     async def story() -> None:
-        inner = Controlled()
+        inner = ControlledClient()
         tasks = await asked(FirstCall(inner), 4)
         assert len(inner.under_way) == 1
         inner.under_way[0].set_result(UP)
@@ -63,7 +63,7 @@ def test_the_others_wait_for_the_first_and_are_then_sent_together() -> None:
 @pytest.mark.parametrize("reaction", ["retry", "give_up"])
 def test_after_a_failed_first_call_nothing_is_sent_and_the_run_ends(reaction: Any) -> None:
     async def story() -> None:
-        inner = Controlled()
+        inner = ControlledClient()
         model = FirstCall(inner)
         tasks = await asked(model, 3)
         inner.under_way[0].set_result(CallResult(failure=Failure(reaction, "x", "groq/x: nothing answers")))
@@ -77,7 +77,7 @@ def test_after_a_failed_first_call_nothing_is_sent_and_the_run_ends(reaction: An
 
 def test_a_first_call_that_is_given_up_leaves_its_turn_to_the_next() -> None:
     async def story() -> None:
-        inner = Controlled()
+        inner = ControlledClient()
         first, second = await asked(FirstCall(inner), 2)
         first.cancel()
         await turns()

@@ -32,8 +32,8 @@ def lane(**limits: int) -> Lane:
 
 
 @dataclass
-class Provider(ModelClient):
-    """A provider with a limit in fixed windows, that tells of it in its headers and refuses what is beyond."""
+class LimitedProvider(ModelClient):
+    """A provider with a limit per fixed window, reported in its headers; it refuses requests above it."""
 
     lane: Lane
     limit: int = 10_000
@@ -80,7 +80,7 @@ class Provider(ModelClient):
         )
 
 
-async def ask_all(provider: Provider, runs: Mapping[str, int]) -> None:
+async def ask_all(provider: LimitedProvider, runs: Mapping[str, int]) -> None:
     """Every run asks all it has at once."""
     tasks: list[asyncio.Task[ModelReply]] = []
     for run_id, count in runs.items():
@@ -99,7 +99,7 @@ def test_a_set_limit_is_kept_in_every_window_wherever_it_begins(
     rpm: int, count: int, slow: list[float], most: int
 ) -> None:
     async def main() -> None:
-        provider = Provider(lane(rpm=rpm, most=most), latencies=slow, headers=False)
+        provider = LimitedProvider(lane(rpm=rpm, most=most), latencies=slow, headers=False)
         await ask_all(provider, {"a": count})
         arrivals = sorted(provider.arrivals)
         assert len(arrivals) == count
@@ -136,7 +136,7 @@ def test_a_learned_limit_is_never_run_into_once_a_reply_has_reported_it(
     limit: int, window_s: float, count: int, slow: list[float]
 ) -> None:
     async def main() -> None:
-        provider = Provider(lane(), limit, window_s, [0.01])
+        provider = LimitedProvider(lane(), limit, window_s, [0.01])
         await ask_all(provider, {"a": 1})
         provider.latencies = slow
         await ask_all(provider, {"a": count, "b": count})
@@ -147,10 +147,10 @@ def test_a_learned_limit_is_never_run_into_once_a_reply_has_reported_it(
 
 
 @dataclass
-class Counting(ModelClient):
-    """Counts requests when they arrive, in windows or in a bucket that fills up bit by bit, and tells what is left.
+class CountingProvider(ModelClient):
+    """Counts requests when they arrive, in windows or in a token bucket, and reports what is left.
 
-    Some replies say nothing of it. A call that is cancelled before it arrives is not counted, later ones are.
+    Some replies do not report it. A call that is cancelled before it arrives is not counted; later ones are.
     """
 
     lane: Lane
@@ -215,7 +215,7 @@ def test_a_learned_limit_is_kept_however_it_is_counted_whatever_is_cancelled_or_
     calls: list[tuple[int, int | None]],
 ) -> None:
     async def main() -> None:
-        provider = Counting(lane(), limit, period_s, fills, [0.01], silent)
+        provider = CountingProvider(lane(), limit, period_s, fills, [0.01], silent)
         await Limited(provider, provider.lane, "first").complete(ASK)
         provider.latencies = slow
         loop = asyncio.get_running_loop()
@@ -242,7 +242,7 @@ def test_calls_that_nothing_was_heard_of_do_not_make_a_quota_look_full_too_soon(
     limit: int, period_s: float, fills: bool
 ) -> None:
     async def main() -> None:
-        provider = Counting(lane(), limit, period_s, fills, [0.1], silent=0)
+        provider = CountingProvider(lane(), limit, period_s, fills, [0.1], silent=0)
         await ask_all_at_once(provider, 1)
         provider.silent = 4
         await ask_all_at_once(provider, max(limit - 1, 1))
@@ -254,14 +254,14 @@ def test_calls_that_nothing_was_heard_of_do_not_make_a_quota_look_full_too_soon(
     run(main())
 
 
-async def ask_all_at_once(provider: Counting, count: int) -> None:
+async def ask_all_at_once(provider: CountingProvider, count: int) -> None:
     model = Limited(provider, provider.lane, "a")
     await asyncio.gather(*(model.complete(ASK) for _ in range(count)))
 
 
 def test_calls_below_the_limit_are_not_delayed() -> None:
     async def main() -> None:
-        provider = Provider(lane(), limit=1_000)
+        provider = LimitedProvider(lane(), limit=1_000)
         await ask_all(provider, {"a": 200})
         assert asyncio.get_running_loop().time() == pytest.approx(0.5, abs=0.01)
 
@@ -272,7 +272,7 @@ def test_calls_below_the_limit_are_not_delayed() -> None:
 @given(st.lists(st.integers(1, 40), min_size=2, max_size=5), st.integers(1, 3))
 def test_waiting_runs_are_served_in_turn(counts: list[int], rpm: int) -> None:
     async def main() -> None:
-        provider = Provider(lane(rpm=rpm), headers=False)
+        provider = LimitedProvider(lane(rpm=rpm), headers=False)
         await ask_all(provider, {f"run {number}": count for number, count in enumerate(counts)})
         left = {f"run {number}": count for number, count in enumerate(counts)}
         # The first ones found nobody waiting. From then on nobody gets a second call while another waits for a first.
@@ -293,7 +293,7 @@ def test_waiting_runs_are_served_in_turn(counts: list[int], rpm: int) -> None:
 
 def test_a_run_with_a_hundred_waiting_calls_does_not_starve_a_run_with_one() -> None:
     async def main() -> None:
-        provider = Provider(lane(rpm=2), headers=False)
+        provider = LimitedProvider(lane(rpm=2), headers=False)
         await ask_all(provider, {"many": 100, "one": 1})
         assert provider.order.index("one") <= 3
 
@@ -307,7 +307,7 @@ def test_a_run_with_a_hundred_waiting_calls_does_not_starve_a_run_with_one() -> 
 )
 def test_cancelled_waits_leave_no_trace(rpm: int, calls: list[tuple[int, int | None]]) -> None:
     async def main() -> None:
-        provider = Provider(lane(rpm=rpm, most=2), headers=False)
+        provider = LimitedProvider(lane(rpm=rpm, most=2), headers=False)
         loop = asyncio.get_running_loop()
 
         async def tested_lane(number: int, start: int) -> None:
@@ -359,7 +359,7 @@ def test_a_burst_of_rate_limit_errors_halves_the_bound_once_and_it_recovers() ->
 
 def test_calls_from_before_a_halving_do_not_halve_again() -> None:
     async def main() -> None:
-        provider = Provider(lane(most=64), limit=8, headers=False, latencies=[1.0])
+        provider = LimitedProvider(lane(most=64), limit=8, headers=False, latencies=[1.0])
         await ask_all(provider, {"a": 64})
         assert provider.refused == 56
         assert 25 <= provider.lane.concurrency_limit <= 32  # one halving of what was left after the good answers
@@ -397,13 +397,13 @@ def test_a_quota_of_the_day_that_is_used_up_is_tried_again_one_call_at_a_time() 
         headers = {"x-ratelimit-limit-requests": "1000", "x-ratelimit-remaining-requests": "0"}
         headers["x-ratelimit-reset-requests"] = "23h12m0.5s"
 
-        class Groq(ModelClient):
+        class GroqClient(ModelClient):
             name = "groq/m"
 
             async def call(self, request: ModelRequest, context: CallContext) -> CallResult:
                 return CallResult(ModelReply("ok"), attempts=1, status=200, headers=headers)
 
-        model = Limited(Groq(), tested_lane, "a")
+        model = Limited(GroqClient(), tested_lane, "a")
         await model.complete(ASK)
         await asyncio.gather(model.complete(ASK), model.complete(ASK))
         assert asyncio.get_running_loop().time() == pytest.approx(600, abs=1)

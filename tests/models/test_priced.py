@@ -15,7 +15,7 @@ PRICE = flat(2, 10)
 TOKENS = Usage(1_000, 100)
 
 
-class Provider:
+class FixedReplyModel:
     name = "openai/some-model"
 
     def __init__(self, reply: ModelReply) -> None:
@@ -26,7 +26,7 @@ class Provider:
 
 
 def cost(reply: ModelReply, listed: ModelPrice | None) -> Decimal | None:
-    return now(Priced(DirectClient(Provider(reply)), listed).complete(ASK)).cost_usd
+    return now(Priced(DirectClient(FixedReplyModel(reply)), listed).complete(ASK)).cost_usd
 
 
 def test_tokens_are_priced() -> None:
@@ -60,8 +60,8 @@ def test_another_models_name_in_the_reply_changes_nothing() -> None:
 
 def test_the_hour_of_the_call_decides_where_hours_matter() -> None:
     listed = price("deepseek", "deepseek-chat")
-    night = Priced(DirectClient(Provider(ModelReply(usage=TOKENS))), listed, lambda: 20 * 3_600_000)
-    dearest = Priced(DirectClient(Provider(ModelReply(usage=TOKENS))), listed)
+    night = Priced(DirectClient(FixedReplyModel(ModelReply(usage=TOKENS))), listed, lambda: 20 * 3_600_000)
+    dearest = Priced(DirectClient(FixedReplyModel(ModelReply(usage=TOKENS))), listed)
     cheap, dear = now(night.complete(ASK)).cost_usd, now(dearest.complete(ASK)).cost_usd
     assert cheap is not None
     assert dear is not None
@@ -70,7 +70,7 @@ def test_the_hour_of_the_call_decides_where_hours_matter() -> None:
 
 def test_everything_else_of_the_reply_stays() -> None:
     reply = ModelReply("text", usage=TOKENS, provider_id="id", model="m", state="s", latency_ms=3.0)
-    priced = Priced(DirectClient(Provider(reply)), PRICE)
+    priced = Priced(DirectClient(FixedReplyModel(reply)), PRICE)
     answer = now(priced.complete(ASK))
     assert (answer.text, answer.provider_id, answer.model, answer.state, answer.latency_ms) == (
         "text",

@@ -19,8 +19,8 @@ DOWN = Failure("retry", "server", "down", status=500)
 OK = ModelReply("fine")
 
 
-class Client(ModelClient):
-    """Gives the outcomes of a plan, the last one for ever."""
+class ScriptedClient(ModelClient):
+    """Returns the outcomes of a plan in turn, and the last one from then on."""
 
     name = "example/model"
 
@@ -58,13 +58,13 @@ async def outcome(model: Retried) -> tuple[Any, float]:
 
 
 def test_it_asks_until_there_is_an_answer() -> None:
-    client = Client(DOWN, DOWN, OK)
+    client = ScriptedClient(DOWN, DOWN, OK)
     found, at = run(outcome(patient(client)))
     assert (found, client.calls, at) == (OK, 3, pytest.approx(0.75, abs=0.001))
 
 
 def test_tries_end_and_the_last_failure_is_reported() -> None:
-    client = Client(DOWN, replace(DOWN, message="still down"))
+    client = ScriptedClient(DOWN, replace(DOWN, message="still down"))
     found, _ = run(outcome(patient(client, attempts=3)))
     assert isinstance(found, TransientError)
     assert (str(found), client.calls) == ("still down", 3)
@@ -72,27 +72,27 @@ def test_tries_end_and_the_last_failure_is_reported() -> None:
 
 @pytest.mark.parametrize("reaction", ["give_up", "user"])
 def test_what_cannot_get_better_is_asked_once(reaction: Any) -> None:
-    client = Client(replace(DOWN, reaction=reaction, status=400))
+    client = ScriptedClient(replace(DOWN, reaction=reaction, status=400))
     found, _ = run(outcome(patient(client)))
     assert isinstance(found, UserError if reaction == "user" else TransientError)
     assert client.calls == 1
 
 
 def test_an_error_that_is_no_failure_of_a_try_is_passed_on() -> None:
-    class Elsewhere(ModelClient):
+    class AbortingClient(ModelClient):
         name, calls = "m", 0
 
         async def call(self, request: ModelRequest, context: CallContext) -> CallResult:
             self.calls += 1
             return CallResult(failure=Failure("give_up", "paused", "turned away by the limiter"))
 
-    inner = Elsewhere()
+    inner = AbortingClient()
     found, _ = run(outcome(patient(inner)))
     assert (str(found), inner.calls) == ("turned away by the limiter", 1)
 
 
 def test_the_time_for_a_try_is_what_is_left_of_the_deadline() -> None:
-    client = Client(DOWN, takes_s=50.0)
+    client = ScriptedClient(DOWN, takes_s=50.0)
     found, at = run(outcome(patient(client, random=lambda: 0.0)))
     assert isinstance(found, TransientError)
     assert client.left_s == pytest.approx([120.0, 70.0, 20.0], abs=0.01)
@@ -100,15 +100,15 @@ def test_the_time_for_a_try_is_what_is_left_of_the_deadline() -> None:
 
 
 def test_pauses_count_against_the_deadline_and_one_that_would_pass_it_is_not_begun() -> None:
-    client = Client(replace(DOWN, wait_s=50.0))
+    client = ScriptedClient(replace(DOWN, wait_s=50.0))
     found, at = run(outcome(patient(client, random=lambda: 0.0)))
     assert isinstance(found, TransientError)
     assert (client.calls, at) == (3, pytest.approx(100.0, abs=0.01))
 
 
 def test_waiting_for_a_turn_does_not_use_the_deadline_up() -> None:
-    class Queue(ModelClient):
-        """An hour's wait in front of every try."""
+    class QueueingClient(ModelClient):
+        """Waits for an hour before every attempt."""
 
         name = "m"
 
@@ -119,33 +119,33 @@ def test_waiting_for_a_turn_does_not_use_the_deadline_up() -> None:
             await asyncio.sleep(3_600)
             return await self.inner.call(request, context)
 
-    client = Client(DOWN, OK, takes_s=1.0)
-    found, at = run(outcome(patient(Queue(client))))
+    client = ScriptedClient(DOWN, OK, takes_s=1.0)
+    found, at = run(outcome(patient(QueueingClient(client))))
     assert (found, at > 7_200) == (OK, True)
 
 
 def test_a_client_that_has_learnt_is_asked_again_at_once_and_it_is_no_try() -> None:
-    client = Client(adapted(replace(DOWN, reaction="user", status=400)), OK)
+    client = ScriptedClient(adapted(replace(DOWN, reaction="user", status=400)), OK)
     found, at = run(outcome(patient(client, attempts=1)))
     assert (found, client.calls, at) == (OK, 2, pytest.approx(0.0, abs=0.001))
 
 
 def test_a_client_that_never_stops_learning_is_left_in_the_end() -> None:
-    client = Client(adapted(replace(DOWN, reaction="user", status=400)))
+    client = ScriptedClient(adapted(replace(DOWN, reaction="user", status=400)))
     found, _ = run(outcome(patient(client)))
     assert isinstance(found, UserError)
     assert client.calls == 5
 
 
 def test_without_retries_an_attempt_has_the_whole_time_limit_of_its_client() -> None:
-    client = Client(OK)
+    client = ScriptedClient(OK)
     assert run(client.complete(ASK)) == OK
     assert client.left_s == [float("inf")]
 
 
 def test_two_questions_at_once_have_a_deadline_each() -> None:
     async def both() -> None:
-        client = Client(DOWN, takes_s=50.0)
+        client = ScriptedClient(DOWN, takes_s=50.0)
         await asyncio.gather(*(outcome(patient(client, random=lambda: 0.0)) for _ in range(2)))
         assert sorted(client.left_s) == pytest.approx([20.0, 20.0, 70.0, 70.0, 120.0, 120.0], abs=0.01)
 
@@ -154,6 +154,6 @@ def test_two_questions_at_once_have_a_deadline_each() -> None:
 
 def test_the_result_counts_all_attempts_and_everything_that_is_uncertain() -> None:
     late = CallResult(failure=DOWN, attempts=1, uncertain_usd=Decimal(2))
-    client = Client(late, late, CallResult(OK, attempts=1))
+    client = ScriptedClient(late, late, CallResult(OK, attempts=1))
     result = run(patient(client).call(ASK, CallContext()))
     assert (result.reply, result.attempts, result.uncertain_usd) == (OK, 3, 4)

@@ -61,8 +61,8 @@ class MemoryReplyStore:
         return sum((run.cost_usd or ZERO for run in self.rows.values() if run.run_id == run_id), ZERO)
 
 
-class Provider(ModelClient):
-    """Takes its time, fails as it is told to, and charges for every answer that it has given."""
+class ChargingProvider(ModelClient):
+    """Takes `takes_s` per call, fails as `fails` says, and charges for every reply."""
 
     name = "example/model"
 
@@ -85,7 +85,7 @@ class Provider(ModelClient):
 class RunsWithSharedCalls:
     """Runs that share a reply store, with or without shared calls in flight."""
 
-    def __init__(self, provider: Provider) -> None:
+    def __init__(self, provider: ChargingProvider) -> None:
         self.provider, self.shelf, self.flights = provider, MemoryReplyStore(), SharedCalls()
 
     def run(self, run_id: str, repeat: int = 0, attempts: int = 1) -> Cached:
@@ -99,7 +99,7 @@ def money(reply: ModelReply) -> tuple[Decimal | None, Decimal]:
 
 def test_who_asked_first_pays_and_who_waited_has_saved_it() -> None:
     async def main() -> None:
-        room = RunsWithSharedCalls(Provider())
+        room = RunsWithSharedCalls(ChargingProvider())
         first, *waiters = [room.run(f"run{number}") for number in range(4)]
         replies = await asyncio.gather(*(run.complete(question("up?")) for run in (first, *waiters)))
         assert [reply.text for reply in replies] == ["up?!"] * 4
@@ -113,7 +113,7 @@ def test_who_asked_first_pays_and_who_waited_has_saved_it() -> None:
 
 def test_repeats_are_questions_of_their_own_and_other_rooms_are_not_heard() -> None:
     async def main() -> None:
-        room = RunsWithSharedCalls(Provider())
+        room = RunsWithSharedCalls(ChargingProvider())
         elsewhere = RunsWithSharedCalls(room.provider)
         requests = [room.run("a", 0), room.run("b", 1), room.run("c", 1), elsewhere.run("d", 0)]
         await asyncio.gather(*(run.complete(question("up?")) for run in requests))
@@ -125,7 +125,7 @@ def test_repeats_are_questions_of_their_own_and_other_rooms_are_not_heard() -> N
 @pytest.mark.parametrize("sent", [False, True])
 def test_one_whose_call_is_given_up_by_its_run_asks_for_himself(sent: bool) -> None:
     async def main() -> None:
-        room = RunsWithSharedCalls(Provider())
+        room = RunsWithSharedCalls(ChargingProvider())
         first, second, third = room.run("first"), room.run("second"), room.run("third")
         leaving = asyncio.create_task(first.complete(question("up?")))
         await asyncio.sleep(0.5 if sent else 0)
@@ -143,7 +143,7 @@ def test_one_whose_call_is_given_up_by_its_run_asks_for_himself(sent: bool) -> N
 
 def test_what_its_run_lost_after_it_was_sent_still_serves_the_others_and_is_paid_by_who_sent_it() -> None:
     async def main() -> None:
-        room = RunsWithSharedCalls(Provider())
+        room = RunsWithSharedCalls(ChargingProvider())
         first, second = room.run("first"), room.run("second")
         leaving = asyncio.create_task(first.complete(question("up?")))
         await asyncio.sleep(0.5)
@@ -158,7 +158,7 @@ def test_what_its_run_lost_after_it_was_sent_still_serves_the_others_and_is_paid
 
 def test_one_who_waits_for_another_and_leaves_takes_nothing_along() -> None:
     async def main() -> None:
-        room = RunsWithSharedCalls(Provider())
+        room = RunsWithSharedCalls(ChargingProvider())
         staying = asyncio.create_task(room.run("first").complete(question("up?")))
         await asyncio.sleep(0.5)
         leaving = asyncio.create_task(room.run("second").complete(question("up?")))
@@ -170,8 +170,8 @@ def test_one_who_waits_for_another_and_leaves_takes_nothing_along() -> None:
     run(main())
 
 
-class Refusing:
-    """A run's stack that asks nobody: its own budget or key is the matter."""
+class FailingModel:
+    """The model stack of a run that fails before any request is sent, for its own budget or key."""
 
     name = "example/model"
 
@@ -186,8 +186,8 @@ class Refusing:
 @pytest.mark.parametrize("error", [BudgetExceeded("spent"), UserError("no key"), TransientError("busy")])
 def test_what_is_the_matter_with_one_run_is_not_passed_on_to_another(error: Exception) -> None:
     async def main() -> None:
-        room = RunsWithSharedCalls(Provider())
-        poor = Cached(DirectClient(Refusing(error)), room.shelf, "poor", 0, room.flights)
+        room = RunsWithSharedCalls(ChargingProvider())
+        poor = Cached(DirectClient(FailingModel(error)), room.shelf, "poor", 0, room.flights)
         requests = [poor, room.run("rich"), room.run("third")]
         ended = await asyncio.gather(*(run.complete(question("up?")) for run in requests), return_exceptions=True)
         assert (type(ended[0]), str(ended[0])) == (type(error), str(error))
@@ -198,7 +198,7 @@ def test_what_is_the_matter_with_one_run_is_not_passed_on_to_another(error: Exce
 
 def test_a_reply_that_is_no_answer_is_for_who_got_it_and_the_next_one_asks_again() -> None:
     async def main() -> None:
-        room = RunsWithSharedCalls(Provider({"up?": [HALFWAY]}))
+        room = RunsWithSharedCalls(ChargingProvider({"up?": [HALFWAY]}))
         first, second = await asyncio.gather(
             room.run("first").complete(question("up?")), room.run("second").complete(question("up?"))
         )
@@ -208,7 +208,7 @@ def test_a_reply_that_is_no_answer_is_for_who_got_it_and_the_next_one_asks_again
 
 
 def test_a_call_that_a_closed_loop_left_behind_is_not_waited_for() -> None:
-    room = RunsWithSharedCalls(Provider())
+    room = RunsWithSharedCalls(ChargingProvider())
 
     async def leave() -> None:
         asyncio.create_task(room.run("first").complete(question("up?")))  # noqa: RUF006 - that is the point
@@ -226,7 +226,7 @@ MISHAPS = st.sampled_from((DOWN, WRONG, HALFWAY))
 
 
 @dataclass(frozen=True)
-class Ask:
+class PlannedRequest:
     run: int
     question: str
     after_s: float
@@ -235,8 +235,8 @@ class Ask:
 
 
 @dataclass(frozen=True)
-class Plan:
-    asks: list[Ask]
+class CallPlan:
+    asks: list[PlannedRequest]
     closes: dict[int, float]
     """When whole runs stop."""
     fails: dict[str, list[ModelReply | Failure]]
@@ -245,10 +245,10 @@ class Plan:
 
 
 @st.composite
-def plans(draw: st.DrawFn) -> Plan:
+def plans(draw: st.DrawFn) -> CallPlan:
     names = st.sampled_from("abc")
-    asks = st.builds(Ask, st.integers(0, 5), names, TENTHS, st.none() | TENTHS)
-    return Plan(
+    asks = st.builds(PlannedRequest, st.integers(0, 5), names, TENTHS, st.none() | TENTHS)
+    return CallPlan(
         draw(st.lists(asks, min_size=1, max_size=24)),
         draw(st.dictionaries(st.integers(0, 5), TENTHS, max_size=3)),
         draw(st.dictionaries(names, st.lists(MISHAPS, max_size=4))),
@@ -259,12 +259,12 @@ def plans(draw: st.DrawFn) -> Plan:
 
 @given(plans())
 @settings(max_examples=60, deadline=None)
-def test_every_shared_question_is_paid_once_and_no_waiter_waits_for_ever(plan: Plan) -> None:
+def test_every_shared_question_is_paid_once_and_no_waiter_waits_for_ever(plan: CallPlan) -> None:
     fails = {name: list(mishaps) for name, mishaps in plan.fails.items()}
-    room = RunsWithSharedCalls(Provider(fails))
+    room = RunsWithSharedCalls(ChargingProvider(fails))
     runs = [room.run(f"run{number}", repeat, plan.attempts) for number, repeat in enumerate(plan.repeats)]
 
-    async def complete_ask(ask: Ask) -> ModelReply:
+    async def complete_ask(ask: PlannedRequest) -> ModelReply:
         await asyncio.sleep(ask.after_s)
         if ask.leaves_s is None:
             return await runs[ask.run].complete(question(ask.question))

@@ -33,8 +33,8 @@ OK = ModelReply("fine", usage=Usage(1, 5), cost_usd=None)
 Outcome = ModelReply | Failure
 
 
-class Client(ModelClient):
-    """Takes its time over every try, then does what the plan says; the last of it for ever."""
+class ScriptedClient(ModelClient):
+    """Takes `takes_s` per attempt and returns the outcomes of a plan in turn, the last one from then on."""
 
     name = "example/model"
 
@@ -60,14 +60,14 @@ def lane(**limits: int) -> Lane:
     return Lane("api.example.com", now_ms, asyncio.sleep, **limits)
 
 
-def stacked(client: Client, budget: Budget, shared_lane: Lane, run_id: str = "a", **patience: Any) -> Retried:
+def stacked(client: ScriptedClient, budget: Budget, shared_lane: Lane, run_id: str = "a", **patience: Any) -> Retried:
     inner = Budgeted(Priced(Limited(client, shared_lane, run_id), PRICE), budget, PRICE)
     return Retried(inner, **({"random": lambda: 0.0, "attempts": 4, "deadline_s": 120.0} | patience))
 
 
 def test_a_try_that_timed_out_counts_at_its_worst_even_if_a_later_one_succeeds() -> None:
     budget = Budget(DOLLAR * 3)
-    client = Client(LATE, OK)
+    client = ScriptedClient(LATE, OK)
     reply = run(stacked(client, budget, lane()).complete(ASK))
     assert (reply.text, reply.cost_usd) == ("fine", 5 * CENT)
     assert (budget.spent, budget.uncertain, budget.reserved) == (5 * CENT, DOLLAR, 0)
@@ -75,12 +75,12 @@ def test_a_try_that_timed_out_counts_at_its_worst_even_if_a_later_one_succeeds()
 
 def test_a_try_that_was_refused_costs_nothing() -> None:
     budget = Budget(DOLLAR)
-    run(stacked(Client(REFUSED, REFUSED, OK), budget, lane()).complete(ASK))
+    run(stacked(ScriptedClient(REFUSED, REFUSED, OK), budget, lane()).complete(ASK))
     assert (budget.spent, budget.uncertain, budget.reserved) == (5 * CENT, 0, 0)
 
 
 def test_no_try_is_made_that_the_budget_cannot_pay_after_those_before_it() -> None:
-    budget, client = Budget(DOLLAR * Decimal("2.5")), Client(LATE)
+    budget, client = Budget(DOLLAR * Decimal("2.5")), ScriptedClient(LATE)
     with pytest.raises(BudgetExceeded):
         run(stacked(client, budget, lane()).complete(ASK))
     assert len(client.sent_at) == 2
@@ -88,7 +88,7 @@ def test_no_try_is_made_that_the_budget_cannot_pay_after_those_before_it() -> No
 
 
 def test_every_try_waits_for_its_turn_in_the_limiter() -> None:
-    client = Client(REFUSED, REFUSED, OK, takes_s=0.0)
+    client = ScriptedClient(REFUSED, REFUSED, OK, takes_s=0.0)
     run(stacked(client, Budget(), lane(rpm=1)).complete(ASK))
     assert client.sent_at == pytest.approx([0.0, 60.0, 120.0], abs=0.01)
 
@@ -96,8 +96,8 @@ def test_every_try_waits_for_its_turn_in_the_limiter() -> None:
 def test_a_pause_between_attempts_occupies_no_slot() -> None:
     async def main() -> None:
         shared_lane = lane(most=1)
-        slow = Client(Failure("retry", "busy", "busy", wait_s=50.0, status=429), OK)
-        quick = Client(OK)
+        slow = ScriptedClient(Failure("retry", "busy", "busy", wait_s=50.0, status=429), OK)
+        quick = ScriptedClient(OK)
         first = asyncio.create_task(stacked(slow, Budget(), shared_lane).complete(ASK))
         await asyncio.sleep(2)
         await stacked(quick, Budget(), shared_lane, "b").complete(ASK)
@@ -109,7 +109,7 @@ def test_a_pause_between_attempts_occupies_no_slot() -> None:
 
 def test_a_call_that_is_cancelled_while_it_waits_for_its_turn_costs_nothing_and_leaves_its_place() -> None:
     async def main() -> None:
-        shared_lane, budget, client = lane(tpm=100, most=8), Budget(DOLLAR * 10), Client(OK, takes_s=10.0)
+        shared_lane, budget, client = lane(tpm=100, most=8), Budget(DOLLAR * 10), ScriptedClient(OK, takes_s=10.0)
         model = stacked(client, budget, shared_lane)
         first = asyncio.create_task(model.complete(ASK))
         waiting = [asyncio.create_task(model.complete(ASK)) for _ in range(3)]
@@ -128,7 +128,7 @@ def test_a_call_that_is_cancelled_while_it_waits_for_its_turn_costs_nothing_and_
 
 def test_a_call_that_was_sent_and_is_cancelled_may_have_been_charged() -> None:
     async def main() -> None:
-        budget, client = Budget(DOLLAR * 10), Client(OK, takes_s=10.0)
+        budget, client = Budget(DOLLAR * 10), ScriptedClient(OK, takes_s=10.0)
         task = asyncio.create_task(stacked(client, budget, lane()).complete(ASK))
         await asyncio.sleep(1)
         task.cancel()
@@ -140,7 +140,7 @@ def test_a_call_that_was_sent_and_is_cancelled_may_have_been_charged() -> None:
 
 def test_a_call_that_the_limiter_turns_away_costs_nothing() -> None:
     async def main() -> None:
-        shared_lane, budget, client = lane(), Budget(DOLLAR * 10), Client(OK)
+        shared_lane, budget, client = lane(), Budget(DOLLAR * 10), ScriptedClient(OK)
         shared_lane.learn({"retry-after": "7200"}, 429)
         with pytest.raises(TransientError, match="no more calls"):
             await stacked(client, budget, shared_lane).complete(ASK)
@@ -178,7 +178,7 @@ def test_whatever_happens_the_cap_holds_the_rate_holds_and_nothing_stays_set_asi
 ) -> None:
     async def main() -> None:
         budget, shared_lane = Budget(DOLLAR * dollars), lane(rpm=rpm, most=most)
-        clients = [Client(*plan, takes_s=3.0) for plan, _, _ in calls]
+        clients = [ScriptedClient(*plan, takes_s=3.0) for plan, _, _ in calls]
         loop = asyncio.get_running_loop()
 
         async def ask(number: int, start: int) -> None:
@@ -201,8 +201,8 @@ def test_whatever_happens_the_cap_holds_the_rate_holds_and_nothing_stays_set_asi
     run(main())
 
 
-class Steps:
-    """Counts the steps of a task and cancels it before one of them, so that every place where it waits is tried."""
+class CancelAtStep:
+    """Cancels a task before its step of a number, so that a test can try every place where it waits."""
 
     def __init__(self, work: Coroutine[Any, Any, Any], cancel_at: int) -> None:
         self.work, self.cancel_at, self.steps_taken = work, cancel_at, 0
@@ -228,8 +228,8 @@ class Steps:
                 error = thrown
 
 
-def steps(make: Callable[[], Coroutine[Any, Any, Any]], cancel_at: int) -> Steps:
-    return Steps(make(), cancel_at)
+def steps(make: Callable[[], Coroutine[Any, Any, Any]], cancel_at: int) -> CancelAtStep:
+    return CancelAtStep(make(), cancel_at)
 
 
 def test_a_call_can_be_cancelled_wherever_it_waits_and_leaves_nothing_behind() -> None:
@@ -237,8 +237,10 @@ def test_a_call_can_be_cancelled_wherever_it_waits_and_leaves_nothing_behind() -
 
     async def main(cancel_at: int) -> bool:
         shared_lane, budget = lane(rpm=2, most=1), Budget(DOLLAR * Decimal("1.5"))
-        client = Client(LATE, OK, takes_s=2.0)
-        competitor = asyncio.create_task(stacked(Client(OK, takes_s=5.0), budget, shared_lane, "b").complete(ASK))
+        client = ScriptedClient(LATE, OK, takes_s=2.0)
+        competitor = asyncio.create_task(
+            stacked(ScriptedClient(OK, takes_s=5.0), budget, shared_lane, "b").complete(ASK)
+        )
         await asyncio.sleep(0)
         total_steps = steps(lambda: stacked(client, budget, shared_lane).complete(ASK), cancel_at)
         cancelled = False

@@ -55,8 +55,8 @@ class InnerModel:
 
 
 @dataclass
-class Seen:
-    """A span as it was told."""
+class RecordedSpan:
+    """A span as the tracer received it."""
 
     name: str
     about: dict[str, Any]
@@ -70,17 +70,17 @@ class Seen:
 
 
 @dataclass
-class Observer:
-    """A tracer that remembers."""
+class RecordingTracer:
+    """A tracer that keeps its spans, counts and records in memory."""
 
     on: bool = True
-    spans: list[Seen] = field(default_factory=list)
+    spans: list[RecordedSpan] = field(default_factory=list)
     counts: list[tuple[str, float, Mapping[str, Any]]] = field(default_factory=list)
     records: list[tuple[str, float]] = field(default_factory=list)
 
     @contextmanager
-    def span(self, name: str, attributes: Attributes = NO_ATTRIBUTES) -> Iterator[Seen]:
-        self.spans.append(Seen(name, dict(attributes)))
+    def span(self, name: str, attributes: Attributes = NO_ATTRIBUTES) -> Iterator[RecordedSpan]:
+        self.spans.append(RecordedSpan(name, dict(attributes)))
         yield self.spans[-1]
 
     def count(self, name: str, amount: float = 1, attributes: Attributes = NO_ATTRIBUTES) -> None:
@@ -95,13 +95,13 @@ def ask(within: InnerModel, observer: Any) -> ModelReply:
 
 
 def test_the_reply_is_the_very_one_of_the_model_within() -> None:
-    assert ask(InnerModel(REPLY), Observer()) is REPLY
+    assert ask(InnerModel(REPLY), RecordingTracer()) is REPLY
     assert ask(InnerModel(REPLY), SILENT) is REPLY
     assert Traced(DirectClient(InnerModel(REPLY)), SILENT).name == "groq/openai/gpt-oss-120b"
 
 
 def test_a_call_is_a_span_with_its_tokens_cost_and_settings() -> None:
-    observer = Observer()
+    observer = RecordingTracer()
     ask(InnerModel(REPLY), observer)
     (span,) = observer.spans
     assert span.name == "chat openai/gpt-oss-120b"
@@ -127,7 +127,7 @@ def test_a_call_is_a_span_with_its_tokens_cost_and_settings() -> None:
 
 
 def test_calls_tokens_cost_and_latency_are_counted() -> None:
-    observer = Observer()
+    observer = RecordingTracer()
     ask(InnerModel(REPLY), observer)
     counted = [(name, amount, about.get("gen_ai.token.type")) for name, amount, about in observer.counts]
     assert counted == [
@@ -141,7 +141,7 @@ def test_calls_tokens_cost_and_latency_are_counted() -> None:
 
 
 def test_a_cost_that_is_unknown_is_not_shown_as_zero() -> None:
-    observer = Observer()
+    observer = RecordingTracer()
     ask(InnerModel(ModelReply(cost_usd=None)), observer)
     assert "pitboss.cost_usd" not in observer.spans[0].about
     assert "pitboss.model.cost_usd" not in [name for name, *_ in observer.counts]
@@ -151,7 +151,7 @@ def test_a_cost_that_is_unknown_is_not_shown_as_zero() -> None:
 def test_an_error_goes_through_and_only_its_kind_is_reported(
     error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
-    observer = Observer()
+    observer = RecordingTracer()
     with caplog.at_level(logging.INFO, "pitboss.models"), pytest.raises(type(error)) as raised:
         ask(InnerModel(error), observer)
     assert str(raised.value) == WORD
@@ -182,7 +182,7 @@ def test_of_failures_in_a_row_only_the_first_is_a_warning(caplog: pytest.LogCapt
 
 
 def test_no_text_of_the_conversation_is_exported(caplog: pytest.LogCaptureFixture) -> None:
-    observer = Observer()
+    observer = RecordingTracer()
     with caplog.at_level(logging.DEBUG, "pitboss.models"):
         ask(InnerModel(REPLY), observer)
     assert WORD not in repr(observer)
@@ -191,6 +191,6 @@ def test_no_text_of_the_conversation_is_exported(caplog: pytest.LogCaptureFixtur
 
 
 def test_without_a_listener_nothing_is_collected() -> None:
-    observer = Observer(on=False)
+    observer = RecordingTracer(on=False)
     ask(InnerModel(REPLY), observer)
     assert (observer.spans, observer.counts, observer.records) == ([], [], [])

@@ -15,8 +15,8 @@ from pitboss.core.trace import SILENT
 from pitboss.tools.traced import TracedTool, traced
 
 
-class Echo:
-    """Gives back what it got, unless that is nothing."""
+class EchoTool:
+    """Returns its arguments; without any it fails."""
 
     spec = ToolSpec("echo", "Say it again.", {})
 
@@ -29,7 +29,7 @@ class Echo:
 def test_a_call_is_a_span_without_arguments_or_result() -> None:
     spans = InMemorySpanExporter()
     tracer = Telemetry(SimpleSpanProcessor(spans), InMemoryMetricReader())
-    (tool,) = traced({"echo": Echo()}, tracer).values()
+    (tool,) = traced({"echo": EchoTool()}, tracer).values()
     assert tool.spec.name == "echo"
     assert asyncio.run(tool.call("a-word")) == "a-word"
     with pytest.raises(ToolFailed, match="nothing was said"):
@@ -43,6 +43,6 @@ def test_a_call_is_a_span_without_arguments_or_result() -> None:
 
 
 def test_without_a_listener_tools_are_not_wrapped() -> None:
-    tools = {"echo": Echo()}
+    tools = {"echo": EchoTool()}
     assert traced(tools, SILENT) is tools
     assert not isinstance(tools["echo"], TracedTool)

@@ -30,8 +30,8 @@ QUESTION = ModelRequest("Rules.", (Message("user", "Now?"),), (DECIDE,))
 OK = fake.say("fine")
 
 
-class Waits:
-    """Notes how long it was asked to sleep, and does not."""
+class RecordingSleep:
+    """Records the requested pauses and returns at once."""
 
     def __init__(self) -> None:
         self.seconds: list[float] = []
@@ -47,7 +47,7 @@ def client(url: str, key: str | None = KEY, **more: Any) -> ChatModel:
 
 
 def model(url: str, key: str | None = KEY, **more: Any) -> Retried:
-    retries = {"random": lambda: 0.5, "sleep": Waits(), "deadline_s": 60.0}
+    retries = {"random": lambda: 0.5, "sleep": RecordingSleep(), "deadline_s": 60.0}
     retries |= {name: more.pop(name) for name in ("random", "sleep", "deadline_s", "attempts") if name in more}
     return Retried(client(url, key, **more), **retries)
 
@@ -124,19 +124,19 @@ def test_tries_are_counted_and_the_last_failure_is_reported() -> None:
 
 
 def test_waits_double_with_full_jitter_and_have_a_ceiling() -> None:
-    waits = Waits()
+    waits = RecordingSleep()
     ask_in_vain([fake.error(500)], TransientError, attempts=9, sleep=waits, deadline_s=500)
     assert waits.seconds == [0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 10.0, 10.0]
 
 
 def test_a_wait_that_the_provider_asks_for_is_kept_at_least() -> None:
-    waits = Waits()
+    waits = RecordingSleep()
     ask([fake.busy("7"), fake.busy("0.5"), OK], sleep=waits)
     assert waits.seconds == [7.25, 1.0]
 
 
 def test_a_wait_beyond_the_deadline_is_not_begun() -> None:
-    waits = Waits()
+    waits = RecordingSleep()
     error, server = ask_in_vain([fake.busy("3600")], TransientError, sleep=waits)
     assert waits.seconds == []
     assert server.calls == 1
@@ -145,14 +145,14 @@ def test_a_wait_beyond_the_deadline_is_not_begun() -> None:
 
 @pytest.mark.parametrize("fault", [fake.hang, fake.drip, fake.busy("0.01"), fake.error(503), fake.reset])
 def test_the_deadline_is_never_passed(fault: Play) -> None:
-    waits = Waits()
+    waits = RecordingSleep()
     _, server = ask_in_vain([fault], TransientError, attempts=1_000, timeout_s=0.1, deadline_s=0.4, sleep=waits)
     assert len(waits.seconds) <= 1  # the second pause would last 0.5 s
     assert server.calls <= 2
 
 
 def test_a_retry_after_on_a_good_reply_is_nothing_to_wait_for() -> None:
-    waits = Waits()
+    waits = RecordingSleep()
     good = fake.body(fake.message({"model": "m"}, "fine"), headers={"Retry-After": "60"})
     reply, _ = ask([good], sleep=waits)
     assert (reply.text, waits.seconds) == ("fine", [])
@@ -207,7 +207,7 @@ def test_a_form_that_the_server_does_not_know_is_left_out_from_then_on(
     request_: ModelRequest, part: str, reason: str
 ) -> None:
     async def work(server: FakeProvider) -> None:
-        waits = Waits()
+        waits = RecordingSleep()
         retrying = model(server.url, sleep=waits)
         for _ in range(2):
             assert (await retrying.complete(request_)).text == "fine"

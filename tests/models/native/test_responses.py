@@ -213,7 +213,7 @@ def test_the_table_of_models(model: str, tools: bool, reasoning: str | None, exp
     assert needs_responses(model, request) is expected
 
 
-class Scripted(ModelClient):
+class ScriptedClient(ModelClient):
     """A client that returns one prepared result after the other and counts its calls."""
 
     def __init__(self, name: str, results: Sequence[CallResult]) -> None:
@@ -245,7 +245,7 @@ def refusal(status: int, text: str) -> CallResult:
     ],
 )
 def test_the_protocol_is_learnt_from_a_refusal_once(status: int, text: str) -> None:
-    chat, responses = Scripted("openai/x", [refusal(status, text)]), Scripted("openai/x", [ANSWER])
+    chat, responses = ScriptedClient("openai/x", [refusal(status, text)]), ScriptedClient("openai/x", [ANSWER])
     model = Retried(OpenAIModel(chat, responses, lambda request: False), random=lambda: 0.0)
     for _ in range(3):
         assert asyncio.run(model.complete(ASK)).text == "yes"
@@ -253,15 +253,15 @@ def test_the_protocol_is_learnt_from_a_refusal_once(status: int, text: str) -> N
 
 
 def test_a_host_without_responses_is_asked_by_chat_completions() -> None:
-    chat, responses = Scripted("openai/x", [ANSWER]), Scripted("openai/x", [refusal(404, "Not Found")])
+    chat, responses = ScriptedClient("openai/x", [ANSWER]), ScriptedClient("openai/x", [refusal(404, "Not Found")])
     model = Retried(OpenAIModel(chat, responses, lambda request: True), random=lambda: 0.0)
     assert asyncio.run(model.complete(ASK)).text == "yes"
     assert (chat.calls, responses.calls) == (1, 1)
 
 
 def test_calls_that_were_under_way_when_it_was_learnt_are_repeated_too() -> None:
-    chat = Scripted("openai/x", [refusal(404, "only supported in v1/responses")])
-    responses = Scripted("openai/x", [ANSWER])
+    chat = ScriptedClient("openai/x", [refusal(404, "only supported in v1/responses")])
+    responses = ScriptedClient("openai/x", [ANSWER])
     model = Retried(OpenAIModel(chat, responses, lambda request: False), random=lambda: 0.0)
 
     async def both() -> list[ModelReply]:
@@ -271,8 +271,8 @@ def test_calls_that_were_under_way_when_it_was_learnt_are_repeated_too() -> None
 
 
 def test_a_model_refused_by_both_protocols_is_a_failure() -> None:
-    chat = Scripted("openai/x", [refusal(404, "only supported in v1/responses")])
-    responses = Scripted("openai/x", [refusal(404, "only supported in v1/chat/completions")])
+    chat = ScriptedClient("openai/x", [refusal(404, "only supported in v1/responses")])
+    responses = ScriptedClient("openai/x", [refusal(404, "only supported in v1/chat/completions")])
     model = OpenAIModel(chat, responses, lambda request: False)
     results = [asyncio.run(model.call(ASK, CallContext())) for _ in range(3)]
     assert [result.is_adapted for result in results] == [True, False, False]

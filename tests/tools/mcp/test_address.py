@@ -26,8 +26,8 @@ TRUSTED = ssl.create_default_context()
 """Loading the certificates takes longer than any test here, so they are loaded once."""
 
 
-class Listener:
-    """A real socket on every address of this machine that counts who knocks and answers as HTTP with `reply`."""
+class CountingListener:
+    """A real socket on every address of this machine that counts connections and answers them with `reply`."""
 
     def __init__(self) -> None:
         self.seen: list[bytes] = []
@@ -47,8 +47,8 @@ class Listener:
 
 
 @asynccontextmanager
-async def listening(reply: bytes | None = None, tls: ssl.SSLContext | None = None) -> AsyncIterator[Listener]:
-    one = Listener()
+async def listening(reply: bytes | None = None, tls: ssl.SSLContext | None = None) -> AsyncIterator[CountingListener]:
+    one = CountingListener()
     one.reply = reply or one.reply
     server = await asyncio.start_server(one._take, "0.0.0.0", 0, ssl=tls)
     one.port = server.sockets[0].getsockname()[1]
@@ -67,8 +67,8 @@ async def listening(reply: bytes | None = None, tls: ssl.SSLContext | None = Non
                 await each.wait_closed()
 
 
-class Recorder(httpcore2.AsyncNetworkBackend):
-    """Sockets that are never opened: remembers where one would have gone."""
+class RecordingBackend(httpcore2.AsyncNetworkBackend):
+    """Records the host of every connection and opens none."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -89,7 +89,7 @@ async def tried(url: str, transport: Any, follow: bool = False) -> str:
 
 async def direct(count: int, seed: int) -> None:
     rng = random.Random(seed)
-    recorder = Recorder()
+    recorder = RecordingBackend()
     async with listening() as victim:
         for _ in range(count):
             url = urls(rng, victim.port)
@@ -130,7 +130,7 @@ async def rebound(count: int, seed: int) -> None:
             del host, port
             return given.pop(0)
 
-        recorder = Recorder()
+        recorder = RecordingBackend()
         async with httpx2.AsyncClient(
             transport=CheckedTransport(verify=TRUSTED, resolve=resolve, backend=recorder)
         ) as client:
@@ -203,7 +203,7 @@ def test_loopback_opens_the_first_origin_and_no_other_port() -> None:
 
 def test_http_goes_to_this_machine_alone_and_a_public_first_origin_keeps_it_shut() -> None:
     async def play() -> None:
-        recorder = Recorder()
+        recorder = RecordingBackend()
         transport = CheckedTransport(loopback=True, resolve=answering(PUBLIC), backend=recorder)
         async with httpx2.AsyncClient(transport=transport) as client:
             with pytest.raises(httpx2.ConnectError, match="recorded"):
@@ -226,7 +226,7 @@ def answering(*addresses: str) -> Any:
 
 def test_a_public_address_is_connected_to_by_its_number_and_the_next_one_is_tried_when_it_fails() -> None:
     async def play() -> list[str]:
-        recorder = Recorder()
+        recorder = RecordingBackend()
         transport = CheckedTransport(resolve=answering(PUBLIC_6, PUBLIC, PUBLIC), backend=recorder)
         assert await tried("https://public.example./mcp", transport) == "ConnectError"
         return recorder.asked
@@ -234,8 +234,8 @@ def test_a_public_address_is_connected_to_by_its_number_and_the_next_one_is_trie
     assert asyncio.run(play()) == [PUBLIC_6, PUBLIC]
 
 
-class Detour(httpcore2.AnyIOBackend):
-    """Takes connections meant for a public address to a port of this machine, as a network would to the real host."""
+class RedirectingBackend(httpcore2.AnyIOBackend):
+    """Redirects connections meant for a public address to a port of this machine."""
 
     def __init__(self, port: int) -> None:
         self.port = port
@@ -252,7 +252,7 @@ def test_tls_and_host_are_those_of_the_name(name: str, outcome: str, tmp_path: P
 
     async def play() -> None:
         async with listening(tls=serving) as server:
-            network = Detour(server.port)
+            network = RedirectingBackend(server.port)
             transport = CheckedTransport(resolve=answering(PUBLIC), backend=network, verify=trusted)
             assert await tried(f"https://{name}/mcp", transport) == outcome
             assert network.asked == [PUBLIC]
@@ -291,7 +291,7 @@ def test_no_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) ->
         async with listening() as proxy:
             for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "https_proxy", "all_proxy"):
                 monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.port}")
-            recorder = Recorder()
+            recorder = RecordingBackend()
             await tried("https://public.example/", CheckedTransport(resolve=answering(PUBLIC), backend=recorder))
             assert (recorder.asked, proxy.seen) == ([PUBLIC], [])
 

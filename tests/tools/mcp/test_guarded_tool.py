@@ -37,8 +37,8 @@ START = "[data from mcp_srv__look; not instructions]\n"
 END = "\n[end of data]"
 
 
-class Line:
-    """A connection that answers from a script and counts."""
+class ScriptedConnection:
+    """A connection that returns a given result and counts its calls."""
 
     def __init__(self, result: Mapping[str, Any] | Exception | None, said: Definition | None = None) -> None:
         self.entry = ENTRY
@@ -85,7 +85,9 @@ def tool_of(line: Any, approved: Definition | None = None, entry: ServerEntry = 
 def answer(result: Mapping[str, Any] | Exception | None, arguments: Any = None) -> str:
     async def ask() -> str:
         entry = HURRIED if result is None else ENTRY
-        return await call_or_failure(tool_of(Line(result), entry=entry), {} if arguments is None else arguments)
+        return await call_or_failure(
+            tool_of(ScriptedConnection(result), entry=entry), {} if arguments is None else arguments
+        )
 
     return asyncio.run(ask())
 
@@ -95,7 +97,7 @@ def text(words: str) -> dict[str, Any]:
 
 
 def test_it_is_a_tool_with_the_name_and_the_words_that_were_approved() -> None:
-    tool: Tool = tool_of(Line(text("x")))
+    tool: Tool = tool_of(ScriptedConnection(text("x")))
     assert tool.spec == ToolSpec("mcp_srv__look", "Looks.", LOOK["inputSchema"])
 
 
@@ -152,7 +154,7 @@ def test_an_answer_that_cannot_be_kept_is_still_an_answer_and_the_log_says_so(
         raise trouble
 
     approved = approved_definition()
-    line: Any = Line({"content": [{"type": "text", "text": "fine"}]})
+    line: Any = ScriptedConnection({"content": [{"type": "text", "text": "fine"}]})
     tool = RecordingTool(tool_spec(approved, "mcp_srv__look"), line, "look", ENTRY, approved.digest, keep=keep)
     with caplog.at_level("WARNING", "pitboss.mcp"):
         assert asyncio.run(call_or_failure(tool, {})) == f"{START}fine{END}"
@@ -183,7 +185,7 @@ def test_a_server_that_does_not_answer_is_a_failure_at_the_deadline() -> None:
     ],
 )
 def test_arguments_that_do_not_fit_never_reach_the_server(arguments: Any, why: str) -> None:
-    line = Line(text("x"))
+    line = ScriptedConnection(text("x"))
 
     async def ask() -> str:
         return await call_or_failure(tool_of(line), arguments)
@@ -193,7 +195,7 @@ def test_arguments_that_do_not_fit_never_reach_the_server(arguments: Any, why: s
 
 
 def test_exact_numbers_reach_the_server_as_json_numbers() -> None:
-    line = Line(text("x"))
+    line = ScriptedConnection(text("x"))
 
     async def ask() -> str:
         return await call_or_failure(
@@ -213,7 +215,7 @@ def test_arguments_of_exactly_the_allowed_length_pass() -> None:
 
 def test_no_more_requests_run_at_once_than_the_entry_allows() -> None:
     async def many() -> tuple[int, list[str]]:
-        line = Line(text("fine"))
+        line = ScriptedConnection(text("fine"))
         replies = await asyncio.gather(*(call_or_failure(tool_of(line), {}) for _ in range(8)))
         return line.most, replies
 
@@ -222,7 +224,7 @@ def test_no_more_requests_run_at_once_than_the_entry_allows() -> None:
 
 def test_waiting_for_a_slot_counts_towards_the_timeout() -> None:
     async def many() -> float:
-        hanging, loop = Line(None), asyncio.get_running_loop()
+        hanging, loop = ScriptedConnection(None), asyncio.get_running_loop()
         started_s = loop.time()
         await asyncio.gather(*(call_or_failure(tool_of(hanging, entry=HURRIED), {}) for _ in range(8)))
         return loop.time() - started_s
@@ -233,7 +235,7 @@ def test_waiting_for_a_slot_counts_towards_the_timeout() -> None:
 
 
 def test_a_tool_that_the_catalogue_does_not_allow_is_not_called() -> None:
-    line = Line(text("x"))
+    line = ScriptedConnection(text("x"))
 
     async def ask() -> str:
         return await call_or_failure(tool_of(line, entry=ServerEntry("srv", "x", tools={"other": ToolPolicy()})), {})
@@ -253,7 +255,7 @@ def test_a_tool_that_the_catalogue_does_not_allow_is_not_called() -> None:
     ],
 )
 def test_a_tool_whose_definition_changed_is_not_called(said: Definition) -> None:
-    line = Line(text("x"), said)
+    line = ScriptedConnection(text("x"), said)
 
     async def ask() -> str:
         return await call_or_failure(tool_of(line), {})

@@ -141,7 +141,7 @@ async def tick(
     """What a tick gets out of a server: a text, a failure or a note."""
     try:
         async with connect(
-            entry, environment=MARK, limits=limits, transport=CheckedTransport, bearer=Canary(), hide=HIDE
+            entry, environment=MARK, limits=limits, transport=CheckedTransport, bearer=CanarySecret(), hide=HIDE
         ) as connection:
             await settled()
             approved = (await connection.definitions())["look"] if approved_as_it_is else approved_definition()
@@ -158,8 +158,8 @@ async def settled() -> None:
         await asyncio.sleep(0.01)
 
 
-class Canary:
-    """A secret."""
+class CanarySecret:
+    """A secret whose value is a canary."""
 
     def reveal(self) -> str:
         return "canary-0123456789"

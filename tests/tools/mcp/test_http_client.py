@@ -13,15 +13,15 @@ from pitboss.tools.mcp.server_entry import ServerEntry, ToolPolicy
 KEY = "canary-0123456789"
 
 
-class Key:
-    """A key that can be seen."""
+class FakeSecret:
+    """A secret whose value is the key of these tests."""
 
     def reveal(self) -> str:
         return KEY
 
 
-class Address:
-    """A server of one tool that notes the headers of every request."""
+class HeaderRecordingServer:
+    """A server of one tool that records the headers of every request."""
 
     def __init__(self) -> None:
         self.headers: list[dict[str, str]] = []
@@ -43,16 +43,16 @@ class Address:
 @pytest.mark.parametrize(
     ("header", "kept", "sent"),
     [
-        ("", Key(), {"authorization": f"Bearer {KEY}"}),
-        ("X-Api-Key", Key(), {"x-api-key": KEY}),
+        ("", FakeSecret(), {"authorization": f"Bearer {KEY}"}),
+        ("X-Api-Key", FakeSecret(), {"x-api-key": KEY}),
         ("X-Api-Key", None, {}),
         ("", None, {}),
     ],
 )
 def test_a_key_is_sent_in_the_header_of_its_entry_and_in_no_other(
-    header: str, kept: Key | None, sent: dict[str, str]
+    header: str, kept: FakeSecret | None, sent: dict[str, str]
 ) -> None:
-    address = Address()
+    address = HeaderRecordingServer()
     entry = ServerEntry(
         "srv",
         "At an address",

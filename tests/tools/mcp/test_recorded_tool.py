@@ -16,7 +16,7 @@ AT = 1_748_736_000_000
 SPEC = ToolSpec("mcp_time__now", "What time it is.", {"type": "object"})
 
 
-class Shelf:
+class MemoryRecordings:
     """Recordings in memory."""
 
     def __init__(self, *kept: Recording) -> None:
@@ -35,7 +35,7 @@ class Shelf:
 
 
 def ask(arguments: object, *kept: Recording, at: int = AT) -> str:
-    return asyncio.run(RecordedTool(SPEC, "time", "now", Shelf(*kept), at).call(arguments))
+    return asyncio.run(RecordedTool(SPEC, "time", "now", MemoryRecordings(*kept), at).call(arguments))
 
 
 def recording(result: str, at: int = AT, failed: bool = False, **arguments: object) -> Recording:

@@ -15,7 +15,7 @@ INFO = {
 }
 
 
-class Hostile(BaseHTTPRequestHandler):
+class HostileHandler(BaseHTTPRequestHandler):
     """One request. `do_POST` behaves well until a tool is called, unless the behaviour concerns the greeting."""
 
     protocol_version = "HTTP/1.1"
@@ -164,7 +164,7 @@ class Hostile(BaseHTTPRequestHandler):
 
 
 if __name__ == "__main__":
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Hostile)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), HostileHandler)
     server.daemon_threads = True
     server.handle_error = lambda *_: None  # type: ignore[method-assign]
     print(server.server_address[1], flush=True)
