@@ -56,7 +56,7 @@ TOOL = define_tool(
 """
 
 
-class Toy:
+class ToyProcess:
     """A process in which the toy venue is installed, with a workspace of its own."""
 
     def __init__(self, folder: Path, path: list[Path]) -> None:
@@ -104,7 +104,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
             shutil.copytree(ROOT / "examples" / "venue", folder / "source")
             _install(folder / "source", folder / "site")
             (folder / "workspace").mkdir()
-            first = Toy(folder / "workspace", [folder / "site", ROOT / "src"])
+            first = ToyProcess(folder / "workspace", [folder / "site", ROOT / "src"])
             first.run("data", "demo")
             first.run("init", "skills", "--venue", "coin")
             first.close()
@@ -112,16 +112,16 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def toy(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Toy]:
+def toy(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ToyProcess]:
     """A process with the installed package and a copy of the workspace."""
     folder = tmp_path_factory.mktemp("toy") / "workspace"
     shutil.copytree(installed / "workspace", folder)
-    toy = Toy(folder, [installed / "site", ROOT / "src"])
+    toy = ToyProcess(folder, [installed / "site", ROOT / "src"])
     yield toy
     toy.close()
 
 
-def test_a_dear_backtest_of_an_installed_venue_needs_yes_and_is_held_to_the_day(toy: Toy) -> None:
+def test_a_dear_backtest_of_an_installed_venue_needs_yes_and_is_held_to_the_day(toy: ToyProcess) -> None:
     model = ("--model", "ollama/any", "--price-in", "1000", "--price-out", "1000")
     dear = ("backtest", "skills/coin.yaml", *RANGE, *model)
     refused = toy.run(*dear, code=2)
@@ -131,12 +131,12 @@ def test_a_dear_backtest_of_an_installed_venue_needs_yes_and_is_held_to_the_day(
     assert toy.json("runs", "list") == []
 
 
-def test_an_installed_venue_is_listed_with_its_package(toy: Toy) -> None:
+def test_an_installed_venue_is_listed_with_its_package(toy: ToyProcess) -> None:
     row = next(row for row in toy.json("venues", "list") if row["name"] == "coin")
     assert (row["package"], row["version"], row["commands"]) == ("pitboss-coin", "0.1.0", ["backtest"])
 
 
-def test_its_skills_are_checked_previewed_and_described(toy: Toy) -> None:
+def test_its_skills_are_checked_previewed_and_described(toy: ToyProcess) -> None:
     assert toy.json("skill", "check", "skills/coin.yaml")["ok"]
     broken = toy.folder / "broken.yaml"
     broken.write_text((toy.folder / "skills" / "coin.yaml").read_text().replace("max_stake: 5", "max_stakes: 5"))
@@ -149,7 +149,7 @@ def test_its_skills_are_checked_previewed_and_described(toy: Toy) -> None:
     assert [tool["name"] for tool in toy.json("tools", "list", "--venue", "coin")] == ["past_flips", "place_bet"]
 
 
-def test_a_backtest_is_judged_recorded_verified_resumed_forked_and_reported(toy: Toy) -> None:
+def test_a_backtest_is_judged_recorded_verified_resumed_forked_and_reported(toy: ToyProcess) -> None:
     run = toy.json("backtest", "skills/coin.yaml", *RANGE)
     assert run["status"] == "complete"
     assert run["metrics"]["rejections_by_rule"]["C2_STAKE"] > 0
@@ -166,7 +166,7 @@ def test_a_backtest_is_judged_recorded_verified_resumed_forked_and_reported(toy:
     assert differing["decisions"][0]["tick_at"] >= "2025-02-11"
 
 
-def test_decisions_come_from_a_file_and_a_policy_too(toy: Toy) -> None:
+def test_decisions_come_from_a_file_and_a_policy_too(toy: ToyProcess) -> None:
     decisions = toy.folder / "decisions.jsonl"
     bet = {"action": "bet", "side": "tails", "stake": 2, "reason": "why not"}
     decisions.write_text(json.dumps({"tick_at": "2025-02-10T03:00:00Z", "proposal": bet}) + "\n")
@@ -177,11 +177,11 @@ def test_decisions_come_from_a_file_and_a_policy_too(toy: Toy) -> None:
     toy.run("backtest", "skills/coin.yaml", *RANGE, "--model", "policy/tails", code=2)
 
 
-def test_options_of_other_venues_are_refused(toy: Toy) -> None:
+def test_options_of_other_venues_are_refused(toy: ToyProcess) -> None:
     toy.run("backtest", "skills/coin.yaml", *RANGE, "--fees-taker-bps", "1", code=2)
 
 
-def test_sweeps_arenas_and_the_queue_take_its_skills(toy: Toy) -> None:
+def test_sweeps_arenas_and_the_queue_take_its_skills(toy: ToyProcess) -> None:
     study = toy.json("sweep", "skills/coin.yaml", *RANGE, "--grid", "max_stake=1,5")
     assert [trial["point"] for trial in study["trials"]] == [{"max_stake": "1"}, {"max_stake": "5"}]
     arena = toy.json("arena", "skills/coin.yaml", *RANGE, "--models", "standin/analyst", "--repeats", "1")
@@ -191,7 +191,7 @@ def test_sweeps_arenas_and_the_queue_take_its_skills(toy: Toy) -> None:
     assert toy.json("runs", "show", queued)["status"] == "complete"
 
 
-def test_its_runs_are_audited_for_look_ahead_and_a_leaky_tool_is_found(toy: Toy) -> None:
+def test_its_runs_are_audited_for_look_ahead_and_a_leaky_tool_is_found(toy: ToyProcess) -> None:
     words = ("audit", "lookahead", "skills/coin.yaml", *RANGE, "--cuts", "4")
     found = toy.json(*words, "--set", "model=policy/heads")
     assert (found["cuts"], found["differences"], found["examples"]) == (4, 0, [])
@@ -203,7 +203,7 @@ def test_its_runs_are_audited_for_look_ahead_and_a_leaky_tool_is_found(toy: Toy)
     assert "LOOK-AHEAD" in toy.run(*words, "--tool-file", "last_close.py", code=1, out=True)
 
 
-def test_its_tools_are_called_on_its_skills_and_runs(toy: Toy) -> None:
+def test_its_tools_are_called_on_its_skills_and_runs(toy: ToyProcess) -> None:
     words = ("tools", "call", "past_flips", "--at", "2025-02-11T05:00:00Z", "count=3")
     flips = toy.run(*words, "--skill", "skills/coin.yaml")
     assert len(flips.split()) == 3
@@ -214,7 +214,7 @@ def test_its_tools_are_called_on_its_skills_and_runs(toy: Toy) -> None:
     )
 
 
-def test_its_skills_are_attacked_and_a_rule_that_is_taken_out_is_found(toy: Toy, installed: Path) -> None:
+def test_its_skills_are_attacked_and_a_rule_that_is_taken_out_is_found(toy: ToyProcess, installed: Path) -> None:
     words = ("redteam", "skills/coin.yaml", "--limit", "2", "--ticks", "30")
     result = toy.json(*words)
     assert (result["breaches"], result["slots"]) == (0, ["tool", "mcp", "memory"])
@@ -224,14 +224,14 @@ def test_its_skills_are_attacked_and_a_rule_that_is_taken_out_is_found(toy: Toy,
     shutil.copytree(installed / "site", site)
     book = site / "pitboss_coin" / "rules" / "__init__.py"
     book.write_text(book.read_text().replace("    rules = RULES\n", "    rules = RULES[:1]\n"))
-    without = Toy(toy.folder, [site, ROOT / "src"])
+    without = ToyProcess(toy.folder, [site, ROOT / "src"])
     breached = without.run(*words, "--slots", "memory", code=1, out=True)
     without.close()
     assert "C2_STAKE: stake" in breached
     assert "but it was accepted" in breached
 
 
-def test_its_runs_can_be_blind(toy: Toy) -> None:
+def test_its_runs_can_be_blind(toy: ToyProcess) -> None:
     skill = toy.folder / "named.yaml"
     text = (
         (toy.folder / "skills" / "coin.yaml")
@@ -253,7 +253,7 @@ def test_its_runs_can_be_blind(toy: Toy) -> None:
 
 
 def test_the_memory_of_a_model_is_tested_on_its_bars(
-    toy: Toy, installed: Path, monkeypatch: pytest.MonkeyPatch
+    toy: ToyProcess, installed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def play(question: Any) -> Any:
         return guess(question) if asks_for_a_name(question) else call("place_bet", {"action": "hold", "reason": "no"})
@@ -262,7 +262,7 @@ def test_the_memory_of_a_model_is_tested_on_its_bars(
         async with FakeProvider(script=play) as server:
             for name, value in (("BASE_URL", server.url), ("API_KEY", "test-key-123456"), ("MODEL", "fake")):
                 monkeypatch.setenv(f"LLM_{name}", value)
-            asking = Toy(toy.folder, [installed / "site", ROOT / "src"])
+            asking = ToyProcess(toy.folder, [installed / "site", ROOT / "src"])
             words = (
                 "--model",
                 "llm/fake",
@@ -285,7 +285,7 @@ def test_the_memory_of_a_model_is_tested_on_its_bars(
     assert questions == 6 + 2 * 48  # each window, and each tick with names and blind
 
 
-def test_an_mcp_client_checks_previews_runs_and_explains_its_skills(toy: Toy) -> None:
+def test_an_mcp_client_checks_previews_runs_and_explains_its_skills(toy: ToyProcess) -> None:
     async def session() -> None:
         first, *words = forked_command("-c", SERVER, *toy.path)
         program = StdioServerParameters(command=first, args=words, cwd=toy.folder, env=toy.env)
@@ -314,8 +314,8 @@ def test_an_mcp_client_checks_previews_runs_and_explains_its_skills(toy: Toy) ->
     asyncio.run(session())
 
 
-def test_an_uninstalled_venue_is_a_clear_error_that_lists_those_installed(toy: Toy) -> None:
-    without = Toy(toy.folder, [ROOT / "src"])
+def test_an_uninstalled_venue_is_a_clear_error_that_lists_those_installed(toy: ToyProcess) -> None:
+    without = ToyProcess(toy.folder, [ROOT / "src"])
     error = without.run("skill", "check", "skills/coin.yaml", code=2)
     toy.json("backtest", "skills/coin.yaml", *RANGE, "--model", "policy/heads")
     assert {run["skill"] for run in without.json("runs", "list")} == {"Coin flips"}

@@ -48,7 +48,7 @@ SKILL = CommunitySkill.model_validate(
 
 
 class ScriptedDecider:
-    """Decides what a test says."""
+    """Decides on the actions that a test sets."""
 
     name = "script"
 

@@ -40,12 +40,12 @@ POST = SharedPost(
 COMMENT = replace(POST, comment_id="comment1", body="It still does.")
 
 
-class Crash(BaseException):
-    """The process ends here."""
+class Killed(BaseException):
+    """The process was killed."""
 
 
-class Runner:
-    """Everything that one process has: started again, it has only what is stored."""
+class ReportingProcess:
+    """One process; a new one on the same folder has only what is stored."""
 
     def __init__(self, home: Path, fake: FakeGithub, token: str = "") -> None:
         self.home = home
@@ -82,10 +82,10 @@ class Runner:
             return await reports.resume()
 
 
-def trial(home: Path, story: Callable[[Runner], Any], **options: Any) -> None:
+def trial(home: Path, story: Callable[[ReportingProcess], Any], **options: Any) -> None:
     async def run() -> None:
         async with github() as fake:
-            await story(Runner(home, fake, **options))
+            await story(ReportingProcess(home, fake, **options))
 
     asyncio.run(run())
 
@@ -94,7 +94,7 @@ def trial(home: Path, story: Callable[[Runner], Any], **options: Any) -> None:
 
 
 def test_a_thread_and_a_comment_become_one_issue_each_however_often_they_are_shared(tmp_path: Path) -> None:
-    async def story(runner: Runner) -> None:
+    async def story(runner: ReportingProcess) -> None:
         first = await runner.share()
         assert (first.kind, first.issue_number) == ("shared", 1)
         assert first.issue_url == "https://github.com/owner/bank/issues/1"
@@ -128,7 +128,7 @@ def test_without_a_token_or_a_repository_nothing_is_stored_or_sent(tmp_path: Pat
     async def never(post: SharedPost) -> None:
         raise AssertionError(post)
 
-    async def story(runner: Runner) -> None:
+    async def story(runner: ReportingProcess) -> None:
         reports = open_reports(load_settings(tmp_path), runner, never)
         assert reports.disabled
         assert (await reports.share(POST)).kind == "disabled"
@@ -142,7 +142,7 @@ def test_without_a_token_or_a_repository_nothing_is_stored_or_sent(tmp_path: Pat
 
 
 def test_token_and_address_come_from_secrets_and_settings(tmp_path: Path, monkeypatch: Any) -> None:
-    async def story(runner: Runner) -> None:
+    async def story(runner: ReportingProcess) -> None:
         monkeypatch.setenv("GITHUB_TOKEN", runner.fake.token)
         monkeypatch.setenv("PITBOSS_GITHUB_API_URL", runner.fake.url)
         reports = open_reports(load_settings(tmp_path), runner, runner.mark)
@@ -160,7 +160,7 @@ def test_token_and_address_come_from_secrets_and_settings(tmp_path: Path, monkey
 STEPS: dict[str, list[tuple[type, str]]] = {
     "store": [(ReportStore, "add"), (ReportStore, "change")],
     "client": [(GithubClient, "create_issue"), (GithubClient, "find_issue")],
-    "forum": [(Runner, "mark")],
+    "forum": [(ReportingProcess, "mark")],
 }
 
 
@@ -171,7 +171,7 @@ def crash_at(monkeypatch: pytest.MonkeyPatch, number: int) -> list[int]:
     def point() -> None:
         passed[0] += 1
         if passed[0] == number:
-            raise Crash
+            raise Killed
 
     for owner, name in (step for group in STEPS.values() for step in group):
         inner = getattr(owner, name)
@@ -196,7 +196,7 @@ def crash_at(monkeypatch: pytest.MonkeyPatch, number: int) -> list[int]:
 
 @pytest.mark.parametrize("fault", cases(("", "drop after", "garbage after"), ("", "drop after")))
 def test_a_crash_at_any_point_leaves_one_issue_and_in_the_end_a_mark(tmp_path: Path, fault: str) -> None:
-    async def story(runner: Runner, number: int) -> bool:
+    async def story(runner: ReportingProcess, number: int) -> bool:
         """Whether the point was reached."""
         runner.fake.faults.extend([(fault, None)] if fault else [])
         crashes = 0
@@ -206,7 +206,7 @@ def test_a_crash_at_any_point_leaves_one_issue_and_in_the_end_a_mark(tmp_path: P
                 await runner.share()
                 runner.at += SETTLE_MS
                 await runner.resume()
-            except Crash:
+            except Killed:
                 crashes += 1
             reached = passed[0] >= number
         await runner.share()  # the program starts again and comes upon the same post
@@ -224,7 +224,7 @@ def test_a_crash_at_any_point_leaves_one_issue_and_in_the_end_a_mark(tmp_path: P
         while reached:
             number += 1
             async with github() as fake:
-                reached = await story(Runner(tmp_path / str(number), fake), number)
+                reached = await story(ReportingProcess(tmp_path / str(number), fake), number)
         return number
 
     assert asyncio.run(every_point()) > 10
@@ -246,7 +246,7 @@ asyncio.run(reports.share(post))
 
 
 def test_a_process_that_is_killed_while_github_answers_has_made_one_issue(tmp_path: Path) -> None:
-    async def story(runner: Runner) -> None:
+    async def story(runner: ReportingProcess) -> None:
         child = ForkedProcess("-c", PROGRAM, tmp_path, runner.fake.url, runner.fake.token)
         runner.fake.on_created = lambda: os.kill(child.pid, signal.SIGKILL)
         await asyncio.to_thread(child.communicate, None, 60)
@@ -263,7 +263,7 @@ def test_a_process_that_is_killed_while_github_answers_has_made_one_issue(tmp_pa
 
 
 def test_two_processes_do_not_share_at_the_same_time(tmp_path: Path) -> None:
-    async def story(runner: Runner) -> None:
+    async def story(runner: ReportingProcess) -> None:
         async with runner.process() as one, runner.process() as other:
             outcomes = await asyncio.gather(one.share(POST), other.share(POST), one.share(POST))
             assert sorted(outcome.kind for outcome in outcomes) == ["shared", "shared", "waiting"]
@@ -278,7 +278,7 @@ def test_two_processes_do_not_share_at_the_same_time(tmp_path: Path) -> None:
 
 
 def test_an_absent_issue_counts_only_when_no_request_can_be_on_its_way(tmp_path: Path) -> None:
-    async def story(runner: Runner) -> None:
+    async def story(runner: ReportingProcess) -> None:
         runner.fake.faults.append(("drop before", None))
         outcome = await runner.share()
         assert (outcome.kind, outcome.issue_number) == ("waiting", None)
@@ -293,7 +293,7 @@ def test_an_absent_issue_counts_only_when_no_request_can_be_on_its_way(tmp_path:
 
 
 def test_the_search_reads_all_pages_and_is_not_taken_in_by_strangers(tmp_path: Path) -> None:
-    async def story(runner: Runner) -> None:
+    async def story(runner: ReportingProcess) -> None:
         runner.fake.faults.append(("status after", 502))
         await runner.share()
         marker = runner.fake.bodies[0].splitlines()[0]
@@ -311,7 +311,7 @@ def test_the_search_reads_all_pages_and_is_not_taken_in_by_strangers(tmp_path: P
 def test_a_limit_of_the_rate_is_respected_and_needs_no_search(tmp_path: Path) -> None:
     reset = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": str(NOON // 1000 + 90)}
 
-    async def story(runner: Runner) -> None:
+    async def story(runner: ReportingProcess) -> None:
         for status, headers in ((403, reset), (429, {"Retry-After": "90"})):
             runner.at = NOON
             post = replace(POST, thread_id=f"thread{status}")
@@ -330,7 +330,7 @@ def test_a_limit_of_the_rate_is_respected_and_needs_no_search(tmp_path: Path) ->
 
 
 def test_a_server_that_stays_broken_is_asked_ever_less_often(tmp_path: Path) -> None:
-    async def story(runner: Runner) -> None:
+    async def story(runner: ReportingProcess) -> None:
         runner.fake.faults.extend([("status", (503, {}, {}))] * 1_000)
         await runner.share()
         async with runner.process() as reports:
@@ -346,7 +346,7 @@ def test_a_server_that_stays_broken_is_asked_ever_less_often(tmp_path: Path) -> 
 
 
 def test_the_forum_may_refuse_the_mark_for_a_while(tmp_path: Path) -> None:
-    async def story(runner: Runner) -> None:
+    async def story(runner: ReportingProcess) -> None:
         runner.mark_errors = [TransientError("the forum is away"), UserError("banned")]
         outcome = await runner.share()
         assert (outcome.kind, outcome.issue_number, outcome.note) == ("waiting", 1, "the forum is away")
@@ -363,7 +363,7 @@ def test_the_forum_may_refuse_the_mark_for_a_while(tmp_path: Path) -> None:
 
 
 def test_a_report_for_another_server_than_that_of_the_settings_holds_up_no_other(tmp_path: Path) -> None:
-    async def story(runner: Runner) -> None:
+    async def story(runner: ReportingProcess) -> None:
         elsewhere = replace(POST, thread_id="thread0", repository_url="https://git.corp.example/owner/bank")
         async with runner.process() as reports:
             reports._store.add(elsewhere, "<!-- marker -->")
@@ -377,7 +377,7 @@ def test_a_report_for_another_server_than_that_of_the_settings_holds_up_no_other
 
 @pytest.mark.parametrize("status", [301, 307, 401, 403, 404, 410, 422])
 def test_a_refusal_is_final_and_one_line_without_the_token(tmp_path: Path, status: int) -> None:
-    async def story(runner: Runner) -> None:
+    async def story(runner: ReportingProcess) -> None:
         headers = {"Location": f"{runner.fake.url}/repos/owner/other/issues"} if status < 400 else {}
         message = f"no {runner.fake.token} \x1b[31m\nline"
         runner.fake.faults.append(("status", (status, headers, {"message": message})))
@@ -393,7 +393,7 @@ def test_a_refusal_is_final_and_one_line_without_the_token(tmp_path: Path, statu
 
 
 def test_a_wrong_token_is_refused_and_not_repeated(tmp_path: Path) -> None:
-    async def story(runner: Runner) -> None:
+    async def story(runner: ReportingProcess) -> None:
         runner.token = "ghp-Wrong-and-Secret"
         outcome = await runner.share()
         assert (outcome.kind, outcome.note) == (
@@ -432,7 +432,7 @@ def test_only_a_plain_address_of_a_repository_is_accepted(tmp_path: Path, url: s
     with pytest.raises(UserError, match="repository"):
         parse_repository(url, "github.com")
 
-    async def story(runner: Runner) -> None:
+    async def story(runner: ReportingProcess) -> None:
         outcome = await runner.share(replace(POST, repository_url=url))
         assert (outcome.kind, runner.fake.requests) == ("failed", [])
 
@@ -449,7 +449,7 @@ def test_the_web_host_belongs_to_the_api() -> None:
 
 
 def test_malformed_ids_are_not_put_into_an_issue(tmp_path: Path) -> None:
-    async def story(runner: Runner) -> None:
+    async def story(runner: ReportingProcess) -> None:
         for post in (replace(POST, thread_id="--> <b>"), replace(POST, comment_id=""), replace(POST, comment_id="a b")):
             assert (await runner.share(post)).note == "the id of the post is malformed"
         assert runner.fake.requests == []
@@ -513,7 +513,7 @@ def test_title_and_body_fit_and_the_marker_cannot_be_hidden() -> None:
 
 
 def test_a_lone_surrogate_is_no_obstacle(tmp_path: Path) -> None:
-    async def story(runner: Runner) -> None:
+    async def story(runner: ReportingProcess) -> None:
         assert (await runner.share(replace(POST, title="\ud800", body="\udc00"))).kind == "shared"
         assert runner.fake.bodies[0].endswith("\n?")
 

@@ -48,8 +48,8 @@ SECRETS = (*key_forms(KEY), PASSPHRASE.encode())
 HOLDER = "import sys; key = bytes.fromhex(sys.stdin.readline()); print(len(key), flush=True); sys.stdin.readline()"
 
 
-class Model:
-    """Deposits and comments at every heartbeat, with a number that it never uses twice; keeps the results it is told."""
+class DepositingModel:
+    """A model that deposits and comments at every heartbeat, with a new number each time, and keeps the results."""
 
     def __init__(self, scene: VaultChain) -> None:
         self.stage = scene
@@ -69,7 +69,7 @@ class Model:
 
 
 @contextmanager
-def serving_model(model: Model) -> Iterator[str]:
+def serving_model(model: DepositingModel) -> Iterator[str]:
     """The model behind a server, in a thread of its own."""
     loop, ready, over, fake = asyncio.new_event_loop(), threading.Event(), asyncio.Event(), FakeProvider(model.reply)
 
@@ -153,7 +153,7 @@ def test_a_runner_has_no_key_and_a_killed_one_is_followed_by_one_that_does_nothi
     home = tmp_path / "runner"
     home.mkdir()
     with vault_chain(tmp_path / "forum") as scene:
-        node, model, account = KillingNode(scene), Model(scene), address_of(KEY)
+        node, model, account = KillingNode(scene), DepositingModel(scene), address_of(KEY)
         funds = {"from": scene.node.accounts[0], "to": account, "value": hex(10**18)}
         call_node(scene.node, "eth_sendTransaction", funds)
         folder = make_folder(home / "signer", POLICY.format(chain_id=scene.node.chain_id, vault=scene.vault))

@@ -17,7 +17,7 @@ from pitboss.venues.perp.tape import Tape
 from pitboss.venues.perp.testing import make_tape_of
 from pitboss.venues.perp.world import OrderRequest, advance, close_all, submit
 from venues.perp.markets import ASSETS, BASE, MIDNIGHT, drive, fresh_world, scenery
-from venues.perp.test_world_machine import Books
+from venues.perp.test_world_machine import ReceiptLedger
 
 AT = MIDNIGHT + 6 * BASE
 TERMS = TradingTerms(ASSETS, max_volume_pct=Decimal(10), slippage_bps_per_million=Decimal(0), taker_bps=Decimal(0))
@@ -224,7 +224,7 @@ def test_no_bar_gives_more_than_its_share_and_no_size_comes_from_nothing(seed: i
     """Per bar and symbol a share of the volume in whole lots; per order what was sent; per position no flip; every cent."""
     tape, terms = scenery(seed, thin=True)
     terms = replace(terms, max_volume_pct=terms.max_volume_pct or Decimal(10))
-    books, accepted, done = Books(), {}, defaultdict(Decimal)
+    books, accepted, done = ReceiptLedger(), {}, defaultdict(Decimal)
     filled: dict[tuple[str, int], Decimal] = defaultdict(Decimal)
     last: list[PerpWorld] = []
 

@@ -32,8 +32,8 @@ ENDINGS = ("filled", "rejected", "cancelled")
 
 
 @dataclass
-class Books:
-    """A second set of books: everything that the receipts say has happened, in fractions."""
+class ReceiptLedger:
+    """A reference ledger in fractions, computed from the receipts alone."""
 
     size: dict[str, Fraction] = field(default_factory=dict)
     cost: dict[str, Fraction] = field(default_factory=dict)
@@ -91,7 +91,7 @@ class WorldMachine(RuleBasedStateMachine):
         self.tape = make_tape_of(self.market, "5m", self.rates)
         marks = {symbol: (Decimal(repr(self.market[symbol][0][1])), self.start) for symbol in SYMBOLS}
         self.world = set_marks(open_world(Decimal(10_000), self.start // DAY_MS), marks)
-        self.books = Books()
+        self.books = ReceiptLedger()
         self.bar = 0
         self.accepted: dict[str, Receipt] = {}
         self.ended: set[str] = set()

@@ -28,8 +28,8 @@ LOOSE = PredictCaps(
 
 
 @dataclass
-class Ran:
-    """A finished run: its records and what was gathered while they were made."""
+class GeneratedRun:
+    """A finished run: its records, and the ledger that was kept meanwhile."""
 
     records: list[Record]
     ledger: PredictLedger
@@ -46,7 +46,7 @@ def drive(
     caps: PredictCaps = LOOSE,
     silent: Callable[[int], bool] = lambda place: False,
     later: float = 1.0,
-) -> Ran:
+) -> GeneratedRun:
     """A tick a minute; where `silent`, prices come twenty seconds before it and ten after, so that decisions
     wait; the second one is `later` times the first."""
     decider = predict_ticks.ScriptedDecider(answers) if callable(answers) else answers
@@ -68,7 +68,7 @@ def drive(
         if silent(place):
             state, news = predict_ticks.state_after_update(state, given, int(spot * later), at + 10_000)
             late = tuple(news.receipts)
-    return Ran(records, ledger, NOW + minutes * MINUTE_MS)
+    return GeneratedRun(records, ledger, NOW + minutes * MINUTE_MS)
 
 
 def forecaster(seed: int, bias: float = 0.05, act: float = 1.0) -> Callable[[PredictObservation], Sequence[Any]]:

@@ -256,7 +256,7 @@ def test_prices_after_a_tick_change_nothing_up_to_it(seed: int, cut: int) -> Non
     later = bars.open_at + MINUTE_MS > at
     close = np.where(later, bars.close * 1.07, bars.close)
     other = Market({("BTC", "1m"): dataclasses.replace(bars, close=close, high=np.maximum(bars.high, close) + 1)})
-    model = Moody(seed)
+    model = PromptSeededModel(seed)
     before = [_until(run(script_of(one, 60, model))[1], at) for one in (market, other)]
     assert before[0] == before[1]
     assert before[0]
@@ -271,7 +271,7 @@ def test_a_recorded_surface_counts_from_its_time_on() -> None:
     expiry = str(START - START % HOUR_MS + 2 * HOUR_MS)
     steep = Svi(0.02, 0.0, 0.0, 0.0, 0.1)
 
-    class Rows:
+    class SteepSurface:
         at = np.array([START + 30 * MINUTE_MS], np.int64)
         market_id = (expiry,)
 
@@ -279,7 +279,7 @@ def test_a_recorded_surface_counts_from_its_time_on() -> None:
             assert place == 0
             return steep
 
-    with_file = replace(script, surface=RecordedSurfaces(Rows(), script.updates))
+    with_file = replace(script, surface=RecordedSurfaces(SteepSurface(), script.updates))
     for minute, recorded in ((29, False), (30, True)):
         place = int(np.searchsorted(script.updates.at, START + minute * MINUTE_MS, side="right"))
         world = with_file.advance(first_state(script).world, 0, place).world.world
@@ -295,8 +295,8 @@ def test_a_recorded_surface_counts_from_its_time_on() -> None:
 # Stopping and asking ahead --------------------------------------------------------------------------------------------
 
 
-class Moody:
-    """A model that follows from its prompt alone. Equal questions share one answer, as the cache in front of a model does."""
+class PromptSeededModel:
+    """A model whose replies are random but depend on the prompt alone. Equal prompts share a reply, as with a cache."""
 
     name = "scripted/moody"
 
@@ -331,9 +331,9 @@ class Moody:
 @given(st.integers(0, 10_000), st.sampled_from([None, 1, 5]), st.sampled_from([0.02, 0.15, 0.6]))
 def test_asking_ahead_changes_no_record(seed: int, window: int | None, orders: float) -> None:
     market = market_of(seed, 60)
-    alone = run(script_of(market, 60, Moody(seed, orders)))[1]
+    alone = run(script_of(market, 60, PromptSeededModel(seed, orders)))[1]
     plan = Speculation(window, 200.0)
-    ahead = run(replace(script_of(market, 60, Moody(seed, orders)), speculation=plan))[1]
+    ahead = run(replace(script_of(market, 60, PromptSeededModel(seed, orders)), speculation=plan))[1]
     assert [record.digest for record in ahead] == [record.digest for record in alone]
     if orders < 0.1:
         assert plan.tally.launched > 0
@@ -366,4 +366,4 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_digest(seed: int, stop: int,
 
 
 def _fresh(policy: bool, seed: int) -> Any:
-    return heuristic("alternate") if policy else Moody(seed, 0.4)
+    return heuristic("alternate") if policy else PromptSeededModel(seed, 0.4)

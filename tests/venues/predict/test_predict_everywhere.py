@@ -96,13 +96,13 @@ def test_an_mcp_client_previews_runs_explains_forks_and_compares(home: Path) -> 
 
 
 def test_a_tool_that_two_venues_have_is_shown_by_venue(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Twin(PredictVenue):
+    class TwinVenue(PredictVenue):
         name = "twin"
 
         def tools(self) -> Any:
             return {**VENUE.tools(), "get_portfolio": PERP.tools()["get_portfolio"]}
 
-    twin = Twin()
+    twin = TwinVenue()
     monkeypatch.setattr(tool_catalogue, "venues", lambda: [PERP, VENUE, twin])
     monkeypatch.setattr(
         tool_catalogue, "venue_named", lambda name: twin if name == "twin" else installed_venues.venue_named(name)

@@ -23,7 +23,7 @@ from pitboss.venues.predict.panels.decisions import decision_rows as table_rows
 from pitboss.venues.predict.panels.summary import ANSWERS, FITTED, MIXED, RECORDED, conclude
 from pitboss.venues.predict.rules import RULES
 from pitboss.venues.predict.venue import VENUE
-from report.test_report import HOSTILE, Outline
+from report.test_report import HOSTILE, RenderedPage
 from venues.predict.generated_run import INITIAL, drive, forecaster
 
 MINUTES = 100
@@ -79,7 +79,7 @@ def with_skill(report: PredictReport, **beside: Any) -> PredictReport:
 
 
 def test_every_element_is_closed_every_link_leads_somewhere_and_nothing_is_fetched(page: str) -> None:
-    outline = Outline(page)
+    outline = RenderedPage(page)
     assert (outline.wrong, outline.open) == ([], [])
     assert len(outline.ids) == len(set(outline.ids))
     targets = {value[1:] for _, name, value in outline.attributes if name == "href" and value.startswith("#")}
@@ -93,7 +93,7 @@ def test_the_same_run_gives_the_same_bytes(report: PredictReport, page: str) -> 
 
 
 def test_the_page_has_every_part(page: str) -> None:
-    outline = Outline(page)
+    outline = RenderedPage(page)
     parts = (
         "calibration",
         "scores",
@@ -124,7 +124,7 @@ def test_the_page_has_every_part(page: str) -> None:
 def test_the_answer_follows_from_the_interval(report: PredictReport, beside: dict, found: str) -> None:
     shown = with_skill(report, **beside)
     assert conclude(shown) == found
-    text = Outline(html_document(compose(shown))).text
+    text = RenderedPage(html_document(compose(shown))).text
     assert [key for key, words in ANSWERS.items() if words in text] == [found]
     line = showing.answer(shown.metrics)
     assert ("better" in line, "worse" in line) == (found == "better", found == "worse")
@@ -134,7 +134,9 @@ def test_the_answer_follows_from_the_interval(report: PredictReport, beside: dic
 def test_the_origin_of_the_surfaces_is_stated_at_the_top_and_in_the_assumptions(
     report: PredictReport, kind: Any, words: str
 ) -> None:
-    text = Outline(html_document(compose(replace(report, surfaces=kind, surface_note="7 of 9 calls had one.")))).text
+    text = RenderedPage(
+        html_document(compose(replace(report, surfaces=kind, surface_note="7 of 9 calls had one.")))
+    ).text
     assert text.count(words) == 2
     assert text.count("7 of 9 calls had one.") == 2
 
@@ -158,7 +160,7 @@ def test_hostile_text_is_escaped_everywhere(report: PredictReport) -> None:
         baseline_equity={HOSTILE: report.run.equity},
     )
     page = html_document(compose(replace(report, run=run, surface_note=HOSTILE)))
-    outline = Outline(page)
+    outline = RenderedPage(page)
     assert len(outline.scripts) == 1
     assert "<img" not in page
     assert (outline.wrong, outline.open) == ([], [])
@@ -167,7 +169,7 @@ def test_hostile_text_is_escaped_everywhere(report: PredictReport) -> None:
 
 def test_a_run_with_almost_nothing_in_it_still_gives_a_page() -> None:
     bare = PredictReport(RunReport({"status": "failed"}, "s", "pitboss: 1", 100.0, []))
-    text = Outline(html_document(compose(bare))).text
+    text = RenderedPage(html_document(compose(bare))).text
     assert ANSWERS["none"] in text
     assert "nan" not in text.lower().split()
     assert "None" not in text
@@ -176,7 +178,7 @@ def test_a_run_with_almost_nothing_in_it_still_gives_a_page() -> None:
 
 
 def test_a_repeated_decision_is_shown_as_refused_and_every_decision_with_its_outcome(page: str) -> None:
-    text = Outline(page).text
+    text = RenderedPage(page).text
     assert "B14_DUPLICATE" in text
     assert "not among the decisions of this page" not in text
     assert "its side won" in text
@@ -203,7 +205,7 @@ def test_the_terminals_rows_have_the_scores_of_the_page(report: PredictReport, p
     rows = {row[0]: row[1:] for row in showing.rows(report.metrics, report.baselines)}
     model, market, coin, _ = rows["Brier score, all calls"]
     assert coin == "0.2500"
-    assert f"Brier score {model} against {market} of the price" in Outline(page).text
+    assert f"Brier score {model} against {market} of the price" in RenderedPage(page).text
     assert all(len(row) == len(showing.HEADINGS) - 1 for row in rows.values())
     trading = showing.trading_rows(report.metrics, report.baselines)
     assert [row[0] for row in trading] == ["this run", "alternate", "no only", "yes only"]

@@ -213,14 +213,14 @@ def test_b14_the_same_intent_twice_is_answered_once() -> None:
 
 
 def test_b15_a_refusing_broker_is_reported_by_its_own_words() -> None:
-    class Refusing:
+    class RefusingBroker:
         async def submit(self, world: Any, request: Any, at: int) -> Placed:
             return Placed(world, refusal=f"no {request.order.action} today")
 
         async def cancel(self, world: Any, order_id: str, at: int) -> Placed:
             raise AssertionError
 
-    done = one(MINT, broker=Refusing())
+    done = one(MINT, broker=RefusingBroker())
     assert verdicts(done) == [("refused", "B15_VENUE")]
     assert body(done)["verdicts"][0]["detail"] == "no mint today"
     assert done.state.world.spent.total == 0
@@ -406,8 +406,8 @@ CAPS = PredictCaps(
 )
 
 
-class Life:
-    """One account from its beginning, with every cent it spent counted beside it, by tick and by day."""
+class CountedAccount:
+    """One account with an independent count of every cent it spent, by tick and by day."""
 
     def __init__(self, at: int) -> None:
         self.state, self.at, self.began = new_state(80), at, at
@@ -442,12 +442,12 @@ class Life:
 
 def campaign(seed: int, ticks: int) -> dict[str, int]:
     """Hostile decisions at so many ticks, some on a fresh price and some on an old one, and what came of them."""
-    rng, spot, life = Random(seed), SPOT, Life(NOW)
+    rng, spot, life = Random(seed), SPOT, CountedAccount(NOW)
     counts = {"filled": 0, "late": 0, "refused": 0}
     for number in range(ticks):
         if number % 100 == 99:  # a new life: else the total budget ends the campaign early
             counts["filled"], counts["late"] = counts["filled"] + life.filled, counts["late"] + life.late
-            life = Life(life.at)
+            life = CountedAccount(life.at)
         life.at += rng.choice([1_000, 7_000, 15_000, 20_000, 60_000, 900_000])
         intents = [hostile(rng, life.state.world.world, spot) for _ in range(rng.randint(0, 4))]
         given, happened = ports(always_decides(*intents), CAPS, build_prompts=False), WorldEvents()
@@ -478,7 +478,7 @@ def test_many_hostile_decisions_through_the_whole_tick_never_pass_a_cap(seed: in
 
 
 def test_a_hijacked_model_s_calls_never_pass_a_cap() -> None:
-    rng, life = Random(4), Life(NOW)
+    rng, life = Random(4), CountedAccount(NOW)
     said: list[str] = []
 
     def answer(request: ModelRequest) -> ModelReply:

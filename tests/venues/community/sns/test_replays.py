@@ -43,7 +43,7 @@ class FixedClock:
 
 
 @dataclass
-class Scene:
+class ReplayServer:
     """A server in this process and what its forum was filled with."""
 
     server: SnsServer
@@ -94,19 +94,19 @@ class Scene:
 
 
 @contextmanager
-def opened(home: Path, db: str | None) -> Iterator[Scene]:
+def opened(home: Path, db: str | None) -> Iterator[ReplayServer]:
     server = open_server(WorkspaceOptions(home, db), SnsOptions(rate_limit=0), FixedClock(), random_hex)
     with server.database:
-        yield Scene(server, seed_forum(server, random_hex, read_scenario(shipped_scenario(TRIAL))))
+        yield ReplayServer(server, seed_forum(server, random_hex, read_scenario(shipped_scenario(TRIAL))))
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Iterator[Scene]:
+def scene(tmp_path: Path) -> Iterator[ReplayServer]:
     with opened(tmp_path, None) as one:
         yield one
 
 
-def originals(scene: Scene, version: int) -> list[ApiCall]:
+def originals(scene: ReplayServer, version: int) -> list[ApiCall]:
     threads = {row["type"]: row["id"] for row in scene.seeded["threads"]}
     thread = {"communityId": scene.seeded["community"]["id"], "title": "t", "body": "b", "type": "DISCUSSION"}
     comments = f"/api/threads/{threads['DISCUSSION']}/comments"
@@ -171,7 +171,7 @@ def changed(kind: str, call: ApiCall, others: list[ApiCall], chance: random.Rand
 KINDS = (*SIGNED_BY_BOTH, *SIGNED_BY_V2_ONLY)
 
 
-def replay(scene: Scene, version: int, count: int) -> Counter[str]:
+def replay(scene: ReplayServer, version: int, count: int) -> Counter[str]:
     """Send so many changed requests; return how many of each kind were accepted."""
     chance = random.Random(9)
     accepted = Counter[str]()
@@ -197,7 +197,7 @@ def replay(scene: Scene, version: int, count: int) -> Counter[str]:
     return accepted
 
 
-def check_replays(scene: Scene, version: int, count: int) -> None:
+def check_replays(scene: ReplayServer, version: int, count: int) -> None:
     accepted = replay(scene, version, count)
     if version == 2:
         assert accepted == {}
@@ -210,7 +210,7 @@ def check_replays(scene: Scene, version: int, count: int) -> None:
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_of_changed_and_cross_route_replays_none_is_accepted_but_what_version_1_does_not_sign(
-    scene: Scene, version: int
+    scene: ReplayServer, version: int
 ) -> None:
     check_replays(scene, version, 250)
 
@@ -233,14 +233,14 @@ def test_of_100_000_changed_and_cross_route_replays_none_is_accepted_but_what_ve
     )
 
 
-def test_a_signed_comment_of_version_1_fits_another_thread_and_that_of_version_2_does_not(scene: Scene) -> None:
+def test_a_signed_comment_of_version_1_fits_another_thread_and_that_of_version_2_does_not(scene: ReplayServer) -> None:
     other = next(row["id"] for row in scene.seeded["threads"] if row["type"] == "SYSTEM")
     for version, status in ((1, 200), (2, 401)):
         call = originals(scene, version)[1]
         assert scene.send(replace(call, path=f"/api/threads/{other}/comments")) == status
 
 
-def test_a_read_of_version_2_is_bound_to_its_path_and_its_time(scene: Scene) -> None:
+def test_a_read_of_version_2_is_bound_to_its_path_and_its_time(scene: ReplayServer) -> None:
     path = f"/api/agents/context?agentId={scene.agent_id}"
     parts = SignedParts("GET", path, HOST, scene.agent_id, str(NOW))
     signature = sign_v2(signing_key(scene.token), parts, b"")
@@ -261,7 +261,7 @@ def test_a_read_of_version_2_is_bound_to_its_path_and_its_time(scene: Scene) -> 
     assert scene.send(call) == 401
 
 
-def test_an_expired_nonce_is_refused_and_pruned(scene: Scene) -> None:
+def test_an_expired_nonce_is_refused_and_pruned(scene: ReplayServer) -> None:
     call = originals(scene, 1)[1]
     clock: Any = scene.server._clock
     clock.at = NOW + 120_001
@@ -276,7 +276,7 @@ def test_an_expired_nonce_is_refused_and_pruned(scene: Scene) -> None:
     assert left == 0
 
 
-def test_a_closed_community_is_deleted_two_weeks_later(scene: Scene) -> None:
+def test_a_closed_community_is_deleted_two_weeks_later(scene: ReplayServer) -> None:
     from pitboss.venues.community import events
 
     clock: Any = scene.server._clock

@@ -130,7 +130,7 @@ def test_memory_anonymised_keeps_results_and_loses_names_times_and_prices() -> N
     assert seen.day == (FROM + ANONYMISER.shift_ms) // DAY_MS
 
 
-class _Recorded:
+class _FixedHistory:
     def decisions(self, before: int, count: int) -> list[PastDecision]:
         assert before == FROM
         proposal = '{"symbol":"BTC","stop_loss":64000,"reason":"Bitcoin"}'
@@ -159,7 +159,7 @@ class _Recorded:
 
 
 def test_a_past_anonymised_is_asked_and_answers_anonymisedd_terms() -> None:
-    past, now = ANONYMISER.past(_Recorded()), FROM + ANONYMISER.shift_ms
+    past, now = ANONYMISER.past(_FixedHistory()), FROM + ANONYMISER.shift_ms
     result = codec.dumps(
         [past.decisions(now, 5), past.receipts(now, 5), past.snapshot(now - 1, now), past.commands(now, 1)]
     ).decode()

@@ -124,8 +124,8 @@ def test_a_planted_price_is_found_wherever_it_stands(inquisitive_model: BlindRun
 # The same decisions, the same run -----------------------------------------------------------------------------------
 
 
-class Planned:
-    """Proposes what it is told at each tick, in the words of whoever is asked."""
+class PlannedProposals:
+    """Proposes the next entry of a plan at each tick, with the anonymised names where the run is blind."""
 
     def __init__(self, plan: list[Any], told: Callable[[Any], Any] = lambda true: true) -> None:
         self.plan, self.told, self.tick = plan, told, -1
@@ -141,7 +141,7 @@ class Planned:
 
 
 def lived(plan: list[Any], market: Market, blind: bool, hours: int, seed: int = 3) -> BlindRun:
-    answer = Planned(plan)
+    answer = PlannedProposals(plan)
     request = request_of(blind, hours, seed, max_steps=1, retry_refused=0, tools={"built_in": []})
     request = replace(
         request, skill={**request.skill, "context": {**request.skill["context"], "memory": {"reflection_every": 1_000}}}
@@ -270,7 +270,7 @@ def test_a_model_that_names_the_true_symbol_trades_nothing_and_learns_nothing() 
     said: dict[str, list[str]] = {}
     for guess in ("BTC", "DOGE"):
         plan = [{"action": "open_long", "symbol": guess, "size_usd": 500, "reason": f"It is {guess}."}]
-        answer = Planned(plan)
+        answer = PlannedProposals(plan)
         request = request_of(True, 2, max_steps=3, retry_refused=2, tools={"built_in": ["read_my_prior_decisions"]})
         run = run_blind(answer, MARKET, request)
         assert not run.ledger.receipts

@@ -53,8 +53,8 @@ class JudgedScene(Protocol):
     def store(self) -> OrderStore: ...
 
 
-class Witness:
-    """Watches the exchange whenever time moves: since when is a position without stops of its size?"""
+class StopsMonitor:
+    """Measures, whenever time moves, for how long a position has had no stops of its size."""
 
     def __init__(self, scene: Scene, tally: Tally) -> None:
         self._scene, self._tally = scene, tally
@@ -84,7 +84,7 @@ class Witness:
 async def run_intents(scene: Scene, count: int, tally: Tally) -> None:
     """Let the broker execute random intents; each is settled before the next is judged by what really happened."""
     numbers = SeededNumbers(scene.seed, "intents")
-    Witness(scene, tally)
+    StopsMonitor(scene, tally)
     world = await first(scene)
     with localcontext(CONTEXT):
         for number in range(count):

@@ -22,7 +22,7 @@ MOST_PASS_MS = 10_000
 
 
 class Killed(BaseException):
-    """The process ends here."""
+    """The process was killed."""
 
 
 def killer(label: StepLabel, after: int):

@@ -51,7 +51,7 @@ def test_a_halt_on_a_host_arrives_at_the_webhook(tmp_path: Path) -> None:
     run(tmp_path, story)
 
 
-class OneRun:
+class SingleRunHost:
     """A host with one deployment that is not driven."""
 
     def __init__(self, deployed: DeploymentRun) -> None:
@@ -83,7 +83,7 @@ def ticked(scene: GuardedScene) -> DeploymentRun:
 def test_metrics_are_lines_that_prometheus_reads_with_the_figures_of_each_deployment(tmp_path: Path) -> None:
     async def story(scene: GuardedScene) -> None:
         deployed = ticked(scene)
-        metrics = HostMetrics(OneRun(deployed), scene.workspace)
+        metrics = HostMetrics(SingleRunHost(deployed), scene.workspace)
         async with serving_metrics(metrics, ("127.0.0.1", 0)) as url, ClientSession() as client:
             async with client.get(f"{url}/metrics") as reply:
                 text = await reply.text()

@@ -58,8 +58,8 @@ def api(home: Path) -> Iterator[TestClient]:
         yield client
 
 
-class Watched:
-    """The deployment as the exchange, the store and the API know it."""
+class DeploymentViews:
+    """The deployment as the exchange, the store and the API report it."""
 
     def __init__(self, scene: GuardedScene, client: TestClient) -> None:
         self.scene = scene
@@ -119,7 +119,7 @@ def deployed(client: TestClient, workspace: Workspace) -> Deployment:
     return workspace.deployments.get(reply.json()["deployment_id"])
 
 
-async def story(watched: Watched) -> None:
+async def story(watched: DeploymentViews) -> None:
     scene = watched.scene
     # It opens, and its stop rests at the exchange.
     shown = await watched.agreed("running", is_open=True)
@@ -157,7 +157,7 @@ async def story(watched: Watched) -> None:
         await asyncio.sleep(LOOK_S)
 
 
-def compare(watched: Watched) -> None:
+def compare(watched: DeploymentViews) -> None:
     """Every fill of the exchange is in the records once, no order was placed twice, and commands are told in their order."""
     scene = watched.scene
     truth = scene.exchange.truth()
@@ -185,7 +185,7 @@ def test_a_skill_is_deployed_trades_halts_is_resumed_and_stops(tmp_path: Path, m
             scene = await stack.enter_async_context(
                 guarded_scene(tmp_path, trading_caps=CAPS, deployed=by_api, now=clock.now, rules=rules)
             )
-            watched = Watched(scene, clients[0])
+            watched = DeploymentViews(scene, clients[0])
             job = trading_process.Job(1, ticks=1_000, is_steady=True)
             with ForkedProcess(PROCESS, tmp_path, tmp_path / "clock", json.dumps(asdict(job))) as process:
                 try:

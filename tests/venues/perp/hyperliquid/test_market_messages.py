@@ -34,7 +34,7 @@ def recorded(kind):
     return [(row["request"], row["response"]) for row in rows if row["request"]["type"] == kind]
 
 
-class Recording:
+class FixedReplyTransport:
     def __init__(self, reply):
         self.reply = reply
 
@@ -45,7 +45,7 @@ class Recording:
 def ask(reply, name, *arguments):
     """Run a request whose reply is there at once."""
     with pytest.raises(StopIteration) as end:
-        getattr(MarketRequests(Recording(reply)), name)(*arguments).send(None)
+        getattr(MarketRequests(FixedReplyTransport(reply)), name)(*arguments).send(None)
     return end.value.value
 
 

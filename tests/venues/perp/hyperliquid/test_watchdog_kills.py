@@ -29,7 +29,7 @@ LOOK_S = 0.02
 
 
 @dataclass(frozen=True)
-class Guarded:
+class KillOutcome:
     """How long after the kill the resting order was gone, and where the account was to be closed, when it was."""
 
     cancelled_s: float
@@ -41,7 +41,7 @@ async def until(holds: Callable[[], bool]) -> None:
         await asyncio.sleep(LOOK_S)
 
 
-async def kill_one(home: Path, seed: int) -> Guarded:
+async def kill_one(home: Path, seed: int) -> KillOutcome:
     """Kill a host at any moment between two heartbeats, and wait until the watchdog has acted."""
     flatten = seed % 2 == 1
     rules = VenueRules(history_ms=HOUR_MS, verify_every=50)
@@ -68,7 +68,7 @@ async def kill_one(home: Path, seed: int) -> Guarded:
         dog.stop()
         await watching
         check(scene, flatten)
-    return Guarded(cancelled_s, closed_s)
+    return KillOutcome(cancelled_s, closed_s)
 
 
 def check(scene: GuardedScene, flatten: bool) -> None:
@@ -79,10 +79,10 @@ def check(scene: GuardedScene, flatten: bool) -> None:
     assert scene.exchange.truth().duplicates() == {}
 
 
-async def kill_all(folder: Path, count: int) -> list[Guarded]:
+async def kill_all(folder: Path, count: int) -> list[KillOutcome]:
     turns = asyncio.Semaphore(AT_ONCE)
 
-    async def one(seed: int) -> Guarded:
+    async def one(seed: int) -> KillOutcome:
         async with turns:
             return await kill_one(folder / str(seed), seed)
 

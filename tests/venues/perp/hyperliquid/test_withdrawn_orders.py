@@ -17,7 +17,7 @@ LIMIT_S, LOOK_S = 60, 0.1
 KEPT = {("ETH", "stop")}
 
 
-class Process:
+class DeploymentProcess:
     """A process that works on the deployment, which an earlier one has left with a position and an order that rests."""
 
     def __init__(self, scene: GuardedScene) -> None:
@@ -41,18 +41,18 @@ class Process:
             await asyncio.sleep(LOOK_S)
 
 
-async def halt(process: Process) -> None:
+async def halt(process: DeploymentProcess) -> None:
     process.run.control.halt("reject_rate", "the venue refused 5 of the last 10 orders")
     await process.withdrawn()
     assert not process.work.done()
 
 
-async def stop(process: Process) -> None:
+async def stop(process: DeploymentProcess) -> None:
     process.run.control.deliver(process.send("stop"))
     assert await process.work == "stopped"
 
 
-async def kill(process: Process) -> None:
+async def kill(process: DeploymentProcess) -> None:
     command = process.send("kill")
     process.run.control.deliver(command)
     process.scene.workspace.deployments.acknowledge(command)
@@ -61,7 +61,7 @@ async def kill(process: Process) -> None:
     assert await process.work == "stopped"
 
 
-async def fault(process: Process) -> None:
+async def fault(process: DeploymentProcess) -> None:
     async def wait(inner: Any, wait_ms: int) -> None:
         raise InvariantError("the world contradicts itself")
 
@@ -72,12 +72,12 @@ async def fault(process: Process) -> None:
 
 @pytest.mark.parametrize("end", [halt, stop, kill, fault])
 def test_what_halts_or_ends_a_deployment_withdraws_its_orders_that_open(
-    tmp_path: Path, end: Callable[[Process], Awaitable[None]]
+    tmp_path: Path, end: Callable[[DeploymentProcess], Awaitable[None]]
 ) -> None:
     async def main() -> None:
         async with asyncio.timeout(LIMIT_S), guarded_scene(tmp_path) as scene:
             await scene.trade()
-            process = Process(scene)
+            process = DeploymentProcess(scene)
             try:
                 await process.is_begun()
                 assert scene.open_orders() == {("BTC", "limit"), *KEPT}
@@ -96,7 +96,7 @@ def test_a_pause_leaves_orders_that_rest(tmp_path: Path) -> None:
     async def main() -> None:
         async with asyncio.timeout(LIMIT_S), guarded_scene(tmp_path) as scene:
             await scene.trade()
-            process = Process(scene)
+            process = DeploymentProcess(scene)
             try:
                 await process.is_begun()
                 process.run.control.deliver(process.send("pause"))

@@ -54,7 +54,7 @@ BAND = Decimal("0.0005")
 
 @dataclass(frozen=True)
 class Job:
-    """What a process is to do."""
+    """The arguments of a process."""
 
     seed: int
     label: str = ""
@@ -127,8 +127,8 @@ class SteadyTrader:
         return Decision((fields,))
 
 
-class Killer:
-    """Ends this process when a label was reached so many times."""
+class KillSwitch:
+    """Kills this process when a label has been reached the given number of times."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -239,7 +239,7 @@ def main(home: str, clock_path: str, job_text: str) -> None:
     job = Job(**json.loads(job_text))
     clock = SharedClock(Path(clock_path))
     clock.install()
-    killer = Killer(job)
+    killer = KillSwitch(job)
     settings = load_settings(Path(home))
 
     def recovered() -> None:

@@ -37,8 +37,8 @@ EACH = [(name, arguments) for name, asked in ASKED.items() for arguments in aske
 HELD = make_world({"BTC": 1, "ETH": -1})
 
 
-class Told:
-    """A recording made at one instant, handed out however early somebody asks."""
+class LeakingRecordings:
+    """Returns a recording of one instant for every query, even for earlier ones."""
 
     def __init__(self, known_at: int) -> None:
         self.known_at = known_at
@@ -81,8 +81,8 @@ def test_the_future_matters_once_it_is_past() -> None:
 
 
 def test_a_recording_from_after_the_tick_is_not_shown_even_if_it_is_handed_over() -> None:
-    assert "LEAK" not in call("get_top_traders", {}, recordings=Told(AT + 1))
-    assert "LEAK" in call("get_top_traders", {}, recordings=Told(AT))
+    assert "LEAK" not in call("get_top_traders", {}, recordings=LeakingRecordings(AT + 1))
+    assert "LEAK" in call("get_top_traders", {}, recordings=LeakingRecordings(AT))
 
 
 @pytest.mark.parametrize(("name", "arguments"), EACH)

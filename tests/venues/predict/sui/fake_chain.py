@@ -40,7 +40,7 @@ NEW_MANAGER = "0x" + "4e" * 32
 
 
 @dataclass(frozen=True)
-class Decoded:
+class DecodedTransaction:
     """A transaction as the chain reads it."""
 
     digest: str
@@ -55,7 +55,7 @@ class Decoded:
 
 
 @lru_cache(4096)
-def decode(tx: bytes) -> Decoded:
+def decode(tx: bytes) -> DecodedTransaction:
     """Read signed bytes back, strictly: they must be the one encoding of what they say."""
     bcs = library().bcs
     found = bcs.TransactionData.deserialize(tx)
@@ -81,7 +81,7 @@ def decode(tx: bytes) -> Decoded:
             commands.append((value.Module, value.Function, tuple((a.enum_name, a.value) for a in value.Arguments)))
         else:
             commands.append(("", command.enum_name, ()))
-    return Decoded(
+    return DecodedTransaction(
         digest_of(tx),
         full_id(data.Sender.to_address_str()),
         full_id(coin.ObjectID.to_address_str()),
@@ -95,8 +95,8 @@ def decode(tx: bytes) -> Decoded:
 
 
 @dataclass
-class Run:
-    """A transaction that was run, when the index shows it, and what it did."""
+class ExecutedTransaction:
+    """An executed transaction, its effects, and when the index shows it."""
 
     effects: Effects
     coin: str
@@ -131,7 +131,7 @@ class FakeChain:
         world = opened(open_world(1_000_000 * QUOTE, 0, MarketTerms()), ORACLE, NOW + 100 * HOUR_MS)
         self.world = replace(world, accounts={PLACE.manager: Account(self.deposit)})
         self.versions = {"0x" + f"{9 - n}" * 64: 10 + n for n in range(self.gas_coins)}
-        self.runs: list[Run] = []
+        self.runs: list[ExecutedTransaction] = []
         self.late: list[bytes] = []
         self.locks: dict[tuple[str, int], str] = {}
         self.managers = 0
@@ -208,7 +208,7 @@ class FakeChain:
         if effects.ok:
             self.wallet = self.wallet_after
         after = self.versions[found.coin] = max(self.versions.values()) + 1
-        self.runs.append(Run(effects, found.coin, found.version, after, self.reads + self.lag))
+        self.runs.append(ExecutedTransaction(effects, found.coin, found.version, after, self.reads + self.lag))
         return effects
 
     def delay(self, tx: bytes, signature: str) -> None:
@@ -248,14 +248,14 @@ class FakeChain:
     def _read(self) -> None:
         self.reads += 1
 
-    def _visible(self) -> list[Run]:
+    def _visible(self) -> list[ExecutedTransaction]:
         return [run for run in self.runs if run.visible_at <= self.reads]
 
     def _version(self, coin: str) -> int:
         unseen = [run.version for run in self.runs if run.coin == coin and run.visible_at > self.reads]
         return min(unseen, default=self.versions[coin])
 
-    def _check(self, found: Decoded) -> None:
+    def _check(self, found: DecodedTransaction) -> None:
         if found.last_epoch < self.epoch_now:
             raise TransientError("the transaction has expired")
         if self.versions.get(found.coin) != found.version:
@@ -272,7 +272,7 @@ class FakeChain:
         message = hashlib.blake2b(b"\0\0\0" + tx, digest_size=32).digest()
         Ed25519PublicKey.from_public_bytes(raw[65:]).verify(raw[1:65], message)
 
-    def _apply(self, found: Decoded) -> tuple[PredictWorld, Effects]:
+    def _apply(self, found: DecodedTransaction) -> tuple[PredictWorld, Effects]:
         """The world after the commands, or the same world and why they did nothing."""
         now = self.clock[0] if self.services is None else self.services.now()
         world = push_price(self.world, ORACLE, self.spot, self.spot, self.clock[0]).world

@@ -27,7 +27,7 @@ class FaultInjector:
     before: Callable[[str], None] = lambda name: None
 
     def wrap(self, target: Any, port: str) -> Any:
-        return _Wrapped(self, target, port)
+        return _FaultyPort(self, target, port)
 
     def next(self, name: str) -> str:
         self.before(name)
@@ -36,7 +36,7 @@ class FaultInjector:
         return fault
 
 
-class _Wrapped:
+class _FaultyPort:
     def __init__(self, injector: FaultInjector, target: Any, port: str) -> None:
         self._injector, self._target, self._port = injector, target, port
 

@@ -26,8 +26,8 @@ from venues.predict.sui.writer_machine import (
 Start = Callable[..., Machine]
 
 
-class Chance(dict[int, str]):
-    """Any call may break in any way, as often as it is told."""
+class RandomFaults(dict[int, str]):
+    """Fails each call with the probability `share`, by a random kind of fault."""
 
     def __init__(self, random: Random, share: float) -> None:
         super().__init__()
@@ -60,7 +60,7 @@ def bad_day(machine: Machine, random: Random, ticks: int, share: float) -> Desk:
             machine.chain.pass_epochs(random.randint(1, 2))
         machine.chain.lag = random.choice([0, 0, 2, 6])
         if broker is None:
-            injector = FaultInjector(Chance(random, share))
+            injector = FaultInjector(RandomFaults(random, share))
             with machine.process(injector) as broker:
                 pass
         try:

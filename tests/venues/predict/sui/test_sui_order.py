@@ -55,7 +55,7 @@ def moving(machine: Machine, when: str, spot: int) -> FaultInjector:
     return FaultInjector(before=move)
 
 
-class Named(dict[int, str]):
+class FaultsByName(dict[int, str]):
     """Faults by the name of a call, whatever its number."""
 
     def __init__(self, faults: dict[str, str]) -> None:
@@ -68,7 +68,7 @@ class Named(dict[int, str]):
 
 def named(faults: dict[str, str], before: Callable[[str], None] = lambda name: None) -> FaultInjector:
     """Breaks every call of these names."""
-    found = Named(faults)
+    found = FaultsByName(faults)
 
     def note(name: str) -> None:
         found.called = name

@@ -26,7 +26,7 @@ from venues.predict.sui.writer_machine import ADDRESS
 
 
 @dataclass
-class Place:
+class SuiWorkspace:
     """A workspace with a skill, a chain behind a node, and the indexer of its markets."""
 
     home: Path
@@ -59,7 +59,7 @@ def filled(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SuiWorkspace]:
     # A price that stands still: no order is refused because it moved between simulation and execution.
     services = PredictionServices(tiers=("1w",), price=lambda second: 68_020.0)
     ((name, text),) = VENUE.examples().items()
@@ -77,10 +77,10 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
             monkeypatch.setenv(key, value)
         monkeypatch.setattr("scenarios.pitboss_process.ENVIRONMENT", {**ENVIRONMENT, **variables})
         with signing_process(tmp_path / "home"):
-            yield Place(tmp_path / "home", tmp_path / name, node, services, url)
+            yield SuiWorkspace(tmp_path / "home", tmp_path / name, node, services, url)
 
 
-def test_a_dry_run_simulates_every_order_and_signs_and_sends_none(place: Place) -> None:
+def test_a_dry_run_simulates_every_order_and_signs_and_sends_none(place: SuiWorkspace) -> None:
     (began, *entries), err = place.run("--dry-run", "--ticks", "2")
     assert began["mode"] == "dry run"
     assert "2 a tick, 50 a day, 200 in all" in err
@@ -97,7 +97,7 @@ def test_a_dry_run_simulates_every_order_and_signs_and_sends_none(place: Place) 
     assert filled(place.records(began["run_id"])) == []
 
 
-def test_orders_are_transactions_and_the_desk_is_the_managers(place: Place) -> None:
+def test_orders_are_transactions_and_the_desk_is_the_managers(place: SuiWorkspace) -> None:
     nearest = min(at for at in place.services.expiries() if at > place.services.now())
     name = place.services.oracle_id(nearest)
     held = {"oracle_id": name, "expiry": nearest, "strike": 67_000 * 10**9, "is_up": True, "open_quantity": 4 * QUOTE}
@@ -120,7 +120,7 @@ def test_orders_are_transactions_and_the_desk_is_the_managers(place: Place) -> N
     assert Decimal(first["before"]["equity"]) > 100
 
 
-def test_killed_while_its_order_is_on_its_way_it_mints_nothing_twice(place: Place) -> None:
+def test_killed_while_its_order_is_on_its_way_it_mints_nothing_twice(place: SuiWorkspace) -> None:
     hanging = threading.Event()
     place.node.on_hang = hanging.set
     place.node.faults["Execute"] = ["hang"]
@@ -145,7 +145,7 @@ def test_killed_while_its_order_is_on_its_way_it_mints_nothing_twice(place: Plac
 
 @pytest.mark.parametrize(("flag", "said"), [("paused", "paused trading"), ("agent_paused", "switched off")])
 def test_no_model_is_called_while_the_chain_is_paused(
-    place: Place, monkeypatch: pytest.MonkeyPatch, flag: str, said: str
+    place: SuiWorkspace, monkeypatch: pytest.MonkeyPatch, flag: str, said: str
 ) -> None:
     monkeypatch.setenv("TRADE_AGENT_ID", AGENT)
     place.chain.paused, place.chain.agent_active = flag == "paused", flag != "agent_paused"
@@ -158,7 +158,7 @@ def test_no_model_is_called_while_the_chain_is_paused(
 
 @pytest.mark.parametrize("written", [AGENT.upper().replace("X", "x"), f" {AGENT} "])
 def test_an_agent_is_found_however_its_id_is_written(
-    place: Place, monkeypatch: pytest.MonkeyPatch, written: str
+    place: SuiWorkspace, monkeypatch: pytest.MonkeyPatch, written: str
 ) -> None:
     monkeypatch.setenv("PITBOSS_PREDICT_AGENT_ID", written)
     (_, *entries), _ = place.run("--once")
@@ -172,20 +172,20 @@ def test_an_agent_is_found_however_its_id_is_written(
     }
 
 
-def test_an_agents_id_that_is_none_is_refused(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_agents_id_that_is_none_is_refused(place: SuiWorkspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PITBOSS_PREDICT_AGENT_ID", "mine")
     told = run_in_process(*place.words("--once"), code=2)
     assert "setting predict_agent_id is not an id" in told.err
 
 
-def test_without_a_node_it_is_one_line_and_nothing_else(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_node_it_is_one_line_and_nothing_else(place: SuiWorkspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PITBOSS_SUI_NODE_URL", "")
     told = run_in_process(*place.words("--once"), code=2)
     assert "the address of a Sui node is not set" in told.err
     assert "never awaited" not in told.err
 
 
-def test_preflight_tells_every_check_and_what_fails(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_preflight_tells_every_check_and_what_fails(place: SuiWorkspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PITBOSS_PREDICT_MANAGER_ID", PLACE.manager)
     words = ("predict", "preflight", "--indexer", place.url, "--prices-url", place.url, "--json", "--home", place.home)
     told = run_in_process(*words).json
@@ -201,7 +201,7 @@ def test_preflight_tells_every_check_and_what_fails(place: Place, monkeypatch: p
 
 
 def test_a_manager_is_made_and_paid_into_and_a_dry_run_of_it_changes_nothing(
-    place: Place, monkeypatch: pytest.MonkeyPatch
+    place: SuiWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PITBOSS_PREDICT_ID", PREDICT)
     tail = ("--json", "--home", place.home)
@@ -219,7 +219,7 @@ def test_a_manager_is_made_and_paid_into_and_a_dry_run_of_it_changes_nothing(
     assert place.chain.account.cash == 135 * QUOTE
 
 
-def test_mainnet_is_refused_without_a_terminal_and_asks_for_its_name_at_one(place: Place) -> None:
+def test_mainnet_is_refused_without_a_terminal_and_asks_for_its_name_at_one(place: SuiWorkspace) -> None:
     told = run_in_process(*place.words("--network", "mainnet"), code=2)
     assert "mainnet has to be confirmed at a terminal" in told.err
     assert "2 a tick, 50 a day, 200 in all" in told.err

@@ -24,7 +24,7 @@ from venues.predict.sui.writer_machine import (
 Start = Callable[..., Machine]
 
 
-class Turns:
+class TurnScheduler:
     """Lets one of several threads make one call of a port at a time, in the order it is given."""
 
     def __init__(self, order: list[int]) -> None:
@@ -51,7 +51,7 @@ class Turns:
 
 def together(machine: Machine, order: list[int], terms: WriterSettings, second: str = "submit") -> list[Any]:
     """Both processes submit the same order at once, or the second only looks what became of it."""
-    turns, placed, broken = Turns(order), {}, []
+    turns, placed, broken = TurnScheduler(order), {}, []
 
     def live(who: int) -> None:
         try:
