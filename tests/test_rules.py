@@ -35,7 +35,7 @@ OPEN: dict[str, Any] = {"action": "open_long", "symbol": "BTC", "size_usd": 1_00
 
 
 @dataclass
-class Scene:
+class ProposalCase:
     """A proposal in front of the guard; by default everything is allowed."""
 
     intent: Any = field(default_factory=lambda: dict(OPEN))
@@ -48,7 +48,7 @@ class Scene:
         return guard(self.caps, TERMS, State(self.world, accepted_opens=self.accepted_opens), self.intent, self.now)
 
 
-def verdict(scene: Scene) -> Verdict:
+def verdict(scene: ProposalCase) -> Verdict:
     return scene.judge().verdict
 
 
@@ -57,8 +57,8 @@ def margin(found: Verdict, code: str) -> Margin:
     return one
 
 
-def asking(**changes: Any) -> Scene:
-    return Scene({**OPEN, **changes})
+def asking(**changes: Any) -> ProposalCase:
+    return ProposalCase({**OPEN, **changes})
 
 
 def held(size: str, symbol: str = "BTC", price: int = 100_000) -> Position:
@@ -89,14 +89,14 @@ def test_the_codes_their_order_and_their_files_never_change() -> None:
 
 
 def test_a_plain_open_is_allowed_with_every_margin() -> None:
-    found = verdict(Scene())
+    found = verdict(ProposalCase())
     assert (found.outcome, found.code) == ("allowed", None)
     assert [margin.code for margin in found.margins] == [rule.code for rule in RULES[2:10]]
 
 
 # One limit each: (allowed, refused, code, what is left of the limit in either case) -------------------------------------
 
-CASES: dict[str, tuple[Callable[[], Scene], Callable[[], Scene], str, str | None, str | None]] = {
+CASES: dict[str, tuple[Callable[[], ProposalCase], Callable[[], ProposalCase], str, str | None, str | None]] = {
     "position cap: 25 % of 10,000, lots of one dollar": (
         lambda: asking(size_usd=2_500),
         lambda: asking(size_usd=2_501),
@@ -299,7 +299,7 @@ REDUCES: list[tuple[dict[str, Any], bool]] = [
 
 @pytest.mark.parametrize(("fields", "good"), REDUCES)
 def test_r1_shape_of_a_reduce_needs_exactly_one_measure_within_bounds(fields: dict[str, Any], good: bool) -> None:
-    scene = Scene({"action": "reduce", "symbol": "BTC", "reason": "less", **fields})
+    scene = ProposalCase({"action": "reduce", "symbol": "BTC", "reason": "less", **fields})
     scene.world = replace(ACCOUNT, positions={"BTC": held("0.02")})
     assert verdict(scene).code == (None if good else "R1_SHAPE")
 
@@ -308,12 +308,12 @@ def test_r1_shape_of_a_reduce_needs_exactly_one_measure_within_bounds(fields: di
     "intent", [None, {"action": "no_op", "reason": "wait"}, {"action": "no_op", "symbol": "BTC", "reason": ""}]
 )
 def test_null_and_no_op_are_no_ops(intent: Any) -> None:
-    assert verdict(Scene(intent)) == Verdict("noop")
+    assert verdict(ProposalCase(intent)) == Verdict("noop")
 
 
 def test_r2_scope_takes_the_skills_symbols_only_and_of_these_the_allowed_ones() -> None:
     both = replace(CAPS, allowed_symbols=("BTC",))
-    assert verdict(Scene(caps=both)).outcome == "allowed"
+    assert verdict(ProposalCase(caps=both)).outcome == "allowed"
     assert verdict(replace(asking(symbol="ETH"), caps=both)).code == "R2_SCOPE"
     assert verdict(asking(symbol="SOL")).code == "R2_SCOPE"
     assert verdict(replace(asking(symbol="NEW"), caps=replace(CAPS, symbols=("NEW",)))).code == "R2_SCOPE"
@@ -324,56 +324,58 @@ def test_r2_scope_never_flips_a_position_or_meets_its_own_order() -> None:
         replace(ACCOUNT, positions={"BTC": held("0.001")}),
         replace(ACCOUNT, positions={"BTC": held("-0.001")}),
     )
-    assert verdict(Scene(world=same)).outcome == "allowed"
-    assert verdict(Scene(world=other)).code == "R2_SCOPE"
+    assert verdict(ProposalCase(world=same)).outcome == "allowed"
+    assert verdict(ProposalCase(world=other)).code == "R2_SCOPE"
     for side, code in ((1, None), (-1, "R2_SCOPE")):
         order = WorkingOrder("o1", "limit", "BTC", side, Decimal("0.001"), NOW, NOW, Decimal(99_000))
-        assert verdict(Scene(world=replace(ACCOUNT, orders=(order,)))).code == code
+        assert verdict(ProposalCase(world=replace(ACCOUNT, orders=(order,)))).code == code
 
 
 @pytest.mark.parametrize("action", ["close", "reduce"])
 def test_r2_scope_of_an_exit_needs_the_position(action: str) -> None:
     intent = {"action": action, "symbol": "BTC", "reason": "out", **({"reduce_pct": 50} if action == "reduce" else {})}
-    assert verdict(Scene(intent, world=replace(ACCOUNT, positions={"BTC": held("0.02")}))).outcome == "allowed"
-    assert verdict(Scene(intent)).code == "R2_SCOPE"
+    assert verdict(ProposalCase(intent, world=replace(ACCOUNT, positions={"BTC": held("0.02")}))).outcome == "allowed"
+    assert verdict(ProposalCase(intent)).code == "R2_SCOPE"
 
 
 def test_r2_scope_of_a_cancel_needs_the_working_order() -> None:
     order = WorkingOrder("o1", "limit", "BTC", 1, Decimal("0.001"), NOW, NOW, Decimal(99_000))
     world = replace(ACCOUNT, orders=(order,))
     cancel = {"action": "cancel", "symbol": "BTC", "order_id": "o1", "reason": "off"}
-    assert Scene(cancel, world=world).judge().cancel_id == "o1"
-    assert verdict(Scene({**cancel, "order_id": "o2"}, world=world)).code == "R2_SCOPE"
+    assert ProposalCase(cancel, world=world).judge().cancel_id == "o1"
+    assert verdict(ProposalCase({**cancel, "order_id": "o2"}, world=world)).code == "R2_SCOPE"
 
 
 def test_r6_order_size_refuses_what_rounds_down_to_nothing() -> None:
     marks = {"BTC": (Decimal(2_000_000), NOW)}
     dear = set_marks(open_world(Decimal(10**6), NOW // DAY_MS), marks)
-    assert verdict(Scene({**OPEN, "size_usd": 20}, world=dear)).outcome == "allowed"
-    found = verdict(Scene({**OPEN, "size_usd": 19}, world=dear))
+    assert verdict(ProposalCase({**OPEN, "size_usd": 20}, world=dear)).outcome == "allowed"
+    found = verdict(ProposalCase({**OPEN, "size_usd": 19}, world=dear))
     assert (found.code, found.detail) == ("R6_ORDER_SIZE", "the size rounds down to zero lots")
 
 
 @pytest.mark.parametrize("halt", ["daily_loss", "drawdown", "operator", "invariant"])
 def test_r8_halted_refuses_opens_under_every_halt_and_exits_under_none(halt: Any) -> None:
-    assert verdict(Scene()).outcome == "allowed"
+    assert verdict(ProposalCase()).outcome == "allowed"
     halted = replace(ACCOUNT, halts=(halt,), positions={"BTC": held("0.001")})
-    assert verdict(Scene(world=halted)).code == "R8_HALTED"
-    assert verdict(Scene({"action": "close", "symbol": "BTC", "reason": "out"}, world=halted)).outcome == "allowed"
+    assert verdict(ProposalCase(world=halted)).code == "R8_HALTED"
+    assert (
+        verdict(ProposalCase({"action": "close", "symbol": "BTC", "reason": "out"}, world=halted)).outcome == "allowed"
+    )
 
 
 def test_r8_halted_refuses_an_account_with_a_number_that_is_none() -> None:
-    assert verdict(Scene(world=replace(ACCOUNT, peak=Decimal("NaN")))).code == "R8_HALTED"
+    assert verdict(ProposalCase(world=replace(ACCOUNT, peak=Decimal("NaN")))).code == "R8_HALTED"
 
 
 def test_r10_stale_data_refuses_without_a_price() -> None:
-    assert verdict(Scene(world=open_world(Decimal(10_000), NOW // DAY_MS))).code == "R10_STALE_DATA"
+    assert verdict(ProposalCase(world=open_world(Decimal(10_000), NOW // DAY_MS))).code == "R10_STALE_DATA"
     zero = replace(ACCOUNT, marks={**ACCOUNT.marks, "BTC": Decimal(0)})
-    assert verdict(Scene(world=zero)).code == "R10_STALE_DATA"
+    assert verdict(ProposalCase(world=zero)).code == "R10_STALE_DATA"
 
 
 def test_r12_duplicate_returns_the_stored_verdict_and_sends_nothing() -> None:
-    first = Scene().judge()
+    first = ProposalCase().judge()
     state, given, _ = asyncio.run(act(State(ACCOUNT), first, PaperBroker(TERMS), NOW))
     again = guard(CAPS, TERMS, state, dict(OPEN), NOW)
     assert first.order is not None
@@ -396,9 +398,9 @@ class RefusingBroker:
 
 def test_r13_venue_keeps_the_brokers_reason_and_changes_nothing() -> None:
     state = State(ACCOUNT)
-    accepted, good, receipts = asyncio.run(act(state, Scene().judge(), PaperBroker(TERMS), NOW))
+    accepted, good, receipts = asyncio.run(act(state, ProposalCase().judge(), PaperBroker(TERMS), NOW))
     assert (good.outcome, good.order_id, len(receipts), len(accepted.accepted_opens)) == ("allowed", "o1", 1, 1)
-    after, bad, nothing = asyncio.run(act(state, Scene().judge(), RefusingBroker(), NOW))
+    after, bad, nothing = asyncio.run(act(state, ProposalCase().judge(), RefusingBroker(), NOW))
     assert (bad.outcome, bad.code, bad.detail) == ("refused", "R13_VENUE", "insufficient margin on the venue")
     assert (after.world, after.accepted_opens, nothing) == (state.world, (), ())
     assert [margin.code for margin in bad.margins] == [margin.code for margin in good.margins]

@@ -56,8 +56,8 @@ LISTED = 40
 """How many skills, studies, tokens, users and costs there are; the strings go round."""
 
 
-class Texts:
-    """The strings, again and again, shortened to what a field holds."""
+class HostileTexts:
+    """An endless cycle of hostile strings, cut to the length of a field."""
 
     def __init__(self, strings: Sequence[str]) -> None:
         self.strings = strings
@@ -72,7 +72,7 @@ class Texts:
 
 def write_hostile(home: Path, strings: Sequence[str]) -> dict[str, str]:
     """Fill an empty folder; the ids of what is in it by names. To be called where no event loop runs."""
-    texts = Texts(strings)
+    texts = HostileTexts(strings)
     write_demo(Lake(home / "lake"))
     _news(Lake(home / "lake"), texts)
     _catalog(home, texts)
@@ -84,7 +84,7 @@ def write_hostile(home: Path, strings: Sequence[str]) -> dict[str, str]:
     return ids
 
 
-def _news(lake: Lake, texts: Texts) -> None:
+def _news(lake: Lake, texts: HostileTexts) -> None:
     rows = [(FROM_AT + n * HOUR_MS // 4, texts.printable(60), texts.printable(), 0.1, "BTC", False) for n in range(60)]
     names = ("published_at", "source", "text", "sentiment", "symbols", "date_only")
     frame = pl.DataFrame(rows, schema=names, orient="row").cast({"published_at": pl.Datetime("ms", "UTC")})
@@ -130,7 +130,7 @@ def _decided_run(home: Path, strings: Sequence[str]) -> str:
     return _backtest(home, home / "hostile.yaml", len(strings), *more)
 
 
-def _reading_run(home: Path, texts: Texts) -> str:
+def _reading_run(home: Path, texts: HostileTexts) -> str:
     """A model that is shown hostile news, looks at more of them with a tool, and answers in kind."""
 
     def play(question: Mapping[str, Any]) -> Play:
@@ -149,7 +149,7 @@ def _reading_run(home: Path, texts: Texts) -> str:
         return _backtest(home, home / "reads.yaml", 12, *prices, env=env)
 
 
-def _community_run(home: Path, texts: Texts) -> str:
+def _community_run(home: Path, texts: HostileTexts) -> str:
     """An agent in a forum where others post hostile texts."""
     scenario = json.loads(json.dumps(shipped_scenario()))
     scenario["posts"] += [
@@ -166,7 +166,7 @@ def _community_run(home: Path, texts: Texts) -> str:
     return json.loads(out)["run_id"]
 
 
-def _forum(home: Path, texts: Texts) -> str:
+def _forum(home: Path, texts: HostileTexts) -> str:
     """Threads of each kind, each with comments, one of them with all strings; contracts, agents and a description. The slug."""
     clock = SystemClock()
     server = open_server(WorkspaceOptions(home, None), SnsOptions(), clock, random_hex)
@@ -180,7 +180,7 @@ def _forum(home: Path, texts: Texts) -> str:
     return seeded["community"]["slug"]
 
 
-def _posts(agent: str, community: str, owner: str, texts: Texts) -> Iterator[Any]:
+def _posts(agent: str, community: str, owner: str, texts: HostileTexts) -> Iterator[Any]:
     kinds = ("DISCUSSION", "REQUEST_TO_HUMAN", "REPORT_TO_HUMAN")
     for number in range(30):
         name = f"t{number}"
@@ -201,7 +201,7 @@ def _posts(agent: str, community: str, owner: str, texts: Texts) -> Iterator[Any
         yield events.AddContract(at=0, **ids, contract=contract, system_thread_id="s2", comment_id=f"k{number}")
 
 
-def _stored(workspace: Workspace, decided: str, texts: Texts) -> dict[str, str]:
+def _stored(workspace: Workspace, decided: str, texts: HostileTexts) -> dict[str, str]:
     """Names and labels, stored past the checks of forms and routes."""
     run = workspace.runs.get(decided)
     skill = workspace.skills.get("hostile", None)
@@ -256,7 +256,7 @@ def _stored(workspace: Workspace, decided: str, texts: Texts) -> dict[str, str]:
     return {**ids, "error": "0" * 12, "running": "1" * 12, "queued": "2" * 12, "bare": "4" * 12, "study": f"{0:012x}"}
 
 
-def _log(home: Path, texts: Texts) -> None:
+def _log(home: Path, texts: HostileTexts) -> None:
     stamp = {"instance_id": "instance-1", "port": None, "pid": os.getpid(), "agent_id": texts.printable(60)}
     with CommunicationLog(folder=log_folder(home), clock=SystemClock(), redact=lambda text: text, **stamp) as log:
         for _ in range(50):
@@ -264,7 +264,7 @@ def _log(home: Path, texts: Texts) -> None:
             log.runner_to_agent({"type": texts.take(), "body": texts.take()}, [texts.take(40)])
 
 
-def _catalog(home: Path, texts: Texts) -> None:
+def _catalog(home: Path, texts: HostileTexts) -> None:
     """Servers of tools with hostile titles and notes, whose tools have hostile descriptions."""
     parts = ["format = 1"]
     for number in range(SERVERS):

@@ -114,7 +114,7 @@ def folder_storage(folder: Path) -> ObjectLake:
     return ObjectLake(f"file://{folder}")
 
 
-class _Files(SimpleHTTPRequestHandler):
+class _QuietFileHandler(SimpleHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:
         """Log nothing."""
 
@@ -122,7 +122,7 @@ class _Files(SimpleHTTPRequestHandler):
 @contextmanager
 def web_server(folder: Path) -> Iterator[str]:
     """A plain HTTP file server."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Files, directory=str(folder))) as server:
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_QuietFileHandler, directory=str(folder))) as server:
         thread = Thread(target=server.serve_forever)
         thread.start()
         try:

@@ -20,7 +20,7 @@ from pitboss.data.staging import read_parquet
 
 
 class Killed(BaseException):
-    """The process ends here; nothing is tidied up."""
+    """The process was killed; nothing is cleaned up."""
 
 
 def contents(lake: Lake) -> dict[str, str]:

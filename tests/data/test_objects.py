@@ -119,12 +119,12 @@ def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch)
 def test_what_the_library_says_is_reported_without_what_it_quotes(kind: str, text: str) -> None:
     from obstore import exceptions
 
-    class Broken:
+    class FailingStore:
         def get(self, name: str) -> object:
             raise getattr(exceptions, kind)(text)
 
     with pytest.raises(UserError) as refusal:
-        ObstoreStorage(read_address("s3://bucket/x"), Broken()).read("objects/a", lambda piece: None)
+        ObstoreStorage(read_address("s3://bucket/x"), FailingStore()).read("objects/a", lambda piece: None)
     assert refusal.value.message.startswith("s3://bucket/x")
     assert "QWERTY" not in f"{refusal.value.message} {refusal.value.hint}"
 

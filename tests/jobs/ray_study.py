@@ -34,7 +34,7 @@ MIDDLE = 0.6
 """A run with less progress than this does not end before its node is removed."""
 
 
-class Watcher:
+class EnvironmentReader:
     """Reads the environment of the workers once the study is running."""
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class Watcher:
             self.surroundings = {name: variables(name) for name in names()}  # a worker answers between two runs
 
 
-class Loss(threading.Thread):
+class NodeLoss(threading.Thread):
     """Removes the node of a run that is about half done. `at` is the progress of the study at that moment."""
 
     def __init__(self, settings: Settings, cluster: Cluster, nodes: list[Any], study_id: str) -> None:
@@ -100,7 +100,7 @@ def main(home: str, kind: str, lose: str, database: str) -> None:
         queue, plan = open_queue(workspace), study_plan(kind)
         # Source files may change while this runs; builds have tests of their own.
         studying.ensure_workers = lambda workspace: executor.ensure(workspace, queue, any_build=True)
-        watcher, loss = Watcher(), Loss(settings, cluster, nodes, plan.plan.id)
+        watcher, loss = EnvironmentReader(), NodeLoss(settings, cluster, nodes, plan.plan.id)
         if lose == "lose":
             loss.start()
         observer = StudyObserver() if lose == "lose" else StudyObserver(moved=watcher.moved)

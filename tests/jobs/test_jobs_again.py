@@ -42,8 +42,8 @@ def test_the_end_of_the_first_lease_is_not_that_of_the_second(
     asyncio.run(story())
 
 
-class Slow(children.WorkerChild):
-    """A child that is done when it is told to be."""
+class ControlledChild(children.WorkerChild):
+    """A child process whose work ends once `over` is set."""
 
     def __init__(self) -> None:
         self.over = asyncio.Event()
@@ -61,11 +61,11 @@ def test_a_child_that_did_the_second_lease_is_used_again_like_any_other(
 ) -> None:
     (run_id,) = job_workspace.enqueue()
     first, second = (Lease(job_workspace.workspace.runs.get(run_id), epoch, "slow") for epoch in (1, 3))
-    started: list[Slow] = []
+    started: list[ControlledChild] = []
     both = asyncio.Event()
 
-    async def start(*_: object) -> Slow:
-        started.append(Slow())
+    async def start(*_: object) -> ControlledChild:
+        started.append(ControlledChild())
         if len(started) == 2:
             both.set()
         return started[-1]

@@ -41,7 +41,7 @@ def stopped_holder(path: str) -> Iterator["subprocess.Popen[bytes]"]:
             holder.kill()
 
 
-class ContinueAt(logging.Handler):
+class ContinueOnMessage(logging.Handler):
     """Continues the stopped process as soon as a message has been logged a few times."""
 
     def __init__(self, holder: "subprocess.Popen[bytes]", message: str) -> None:
@@ -69,7 +69,7 @@ def test_a_worker_keeps_trying_until_the_process_that_has_the_file_locked_goes_o
     (run_id,) = job_workspace.enqueue(1)
     log = logging.getLogger("pitboss.jobs")
     with stopped_holder(job_workspace.workspace.database.location) as holder:
-        handler = ContinueAt(holder, "the database is unreachable")
+        handler = ContinueOnMessage(holder, "the database is unreachable")
         log.addHandler(handler)
         try:
             asyncio.run(job_workspace.worker().run())

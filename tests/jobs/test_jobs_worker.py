@@ -272,8 +272,8 @@ def test_a_run_whose_parameters_make_no_sense_ends_in_error_with_the_cause(
     assert job_workspace.status(good) == "complete"
 
 
-class Flaky:
-    """A queue whose answers to claims are lost now and then: after the claim was made, or before."""
+class LossyQueue:
+    """A queue some of whose answers to claims are lost: after the claim was made, or before."""
 
     def __init__(self, job_workspace: JobWorkspace, losses: list[str]) -> None:
         self._queue = job_workspace.queue
@@ -292,7 +292,7 @@ class Flaky:
 
 def test_a_claim_whose_answer_was_lost_is_found_again(job_workspace: JobWorkspace) -> None:
     ids = job_workspace.enqueue(3)
-    queue: Any = Flaky(job_workspace, ["before", "after", "none", "after", "after"])
+    queue: Any = LossyQueue(job_workspace, ["before", "after", "none", "after", "after"])
     worker = Worker(job_workspace.workspace, queue, "one", working.WorkerSettings(idle_exit_s=0.0))
 
     assert asyncio.run(worker.run()) == 3

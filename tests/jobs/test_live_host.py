@@ -47,8 +47,8 @@ SKILL = check_text(TEXT, ".yaml", PERP.skill_type()).skill
 
 
 @dataclass
-class Scene:
-    """A workspace whose exchange is the fake one, and hosts that come and go."""
+class HostScene:
+    """A workspace with the fake exchange, on which tests start and stop hosts."""
 
     workspace: Workspace
     ended: list[tuple[str, str]] = field(default_factory=list)
@@ -91,20 +91,20 @@ def settings_with(home: Path, url: str) -> Any:
     return load_settings(home)
 
 
-def story(home: Path, tell: Callable[[Scene], Awaitable[None]]) -> None:
+def story(home: Path, tell: Callable[[HostScene], Awaitable[None]]) -> None:
     async def main() -> None:
         now = SystemClock().now
         perps = tuple(perp for perp in LISTED if perp.name == "BTC")
         exchange = FakeExchange(1, perps, now(), VenueRules(step_ms=2_000, history_ms=HOUR_MS, verify_every=0))
         async with asyncio.timeout(LIMIT_S), serving(exchange, now=now) as server:
             with open_workspace(settings_with(home, server.url)) as workspace:
-                await tell(Scene(workspace))
+                await tell(HostScene(workspace))
 
     asyncio.run(main())
 
 
 def test_commands_reach_a_deployment_and_its_records_tell_them(tmp_path: Path) -> None:
-    async def tell(scene: Scene) -> None:
+    async def tell(scene: HostScene) -> None:
         deployment = scene.deploy()
         async with scene.hosting() as host:
             await scene.attended(host, deployment)
@@ -136,7 +136,7 @@ def test_commands_reach_a_deployment_and_its_records_tell_them(tmp_path: Path) -
 
 
 def test_deployments_share_one_feed_go_on_at_another_host_and_a_kill_ends_one_at_once(tmp_path: Path) -> None:
-    async def tell(scene: Scene) -> None:
+    async def tell(scene: HostScene) -> None:
         first, second = scene.deploy(), scene.deploy()
         async with scene.hosting() as host:
             await scene.attended(host, first, second)
@@ -164,9 +164,9 @@ def test_a_deployment_whose_own_host_met_the_lock_is_taken_by_the_idle_host_that
                 assert not HostLock(scenes[0].workspace.home).acquire()
             super().release()
 
-    deployments, scenes = list[Deployment](), list[Scene]()
+    deployments, scenes = list[Deployment](), list[HostScene]()
 
-    async def tell(scene: Scene) -> None:
+    async def tell(scene: HostScene) -> None:
         scenes.append(scene)
         lock = DeployingLock(scene.workspace.home)
         assert lock.acquire()
@@ -205,7 +205,7 @@ def test_a_kill_that_cannot_be_stored_at_first_ends_the_deployment_as_soon_as_it
 
 
 def test_lower_caps_are_taken_over_by_the_process_and_told_by_its_records(tmp_path: Path) -> None:
-    async def tell(scene: Scene) -> None:
+    async def tell(scene: HostScene) -> None:
         deployment = scene.deploy()
         async with scene.hosting() as host:
             await scene.attended(host, deployment)
@@ -230,7 +230,7 @@ def test_lower_caps_are_taken_over_by_the_process_and_told_by_its_records(tmp_pa
 
 
 def test_of_two_hosts_one_works_on_a_deployment(tmp_path: Path) -> None:
-    async def tell(scene: Scene) -> None:
+    async def tell(scene: HostScene) -> None:
         deployments = [scene.deploy() for _ in range(4)]
         async with scene.hosting() as one, scene.hosting() as other:
             await eventually(lambda: len(one.hosted) + len(other.hosted) == len(deployments))
@@ -242,7 +242,7 @@ def test_of_two_hosts_one_works_on_a_deployment(tmp_path: Path) -> None:
 
 
 def test_a_fault_halts_a_deployment_with_its_text_until_a_person_resumes_it(tmp_path: Path) -> None:
-    async def tell(scene: Scene) -> None:
+    async def tell(scene: HostScene) -> None:
         deployment = scene.deploy()
         listed = scene.workspace.deployments
         listed.pause(deployment.id, "test", "")
@@ -261,7 +261,7 @@ def test_a_fault_halts_a_deployment_with_its_text_until_a_person_resumes_it(tmp_
 def test_a_deployment_that_cannot_be_opened_is_halted_with_the_cause_and_taken_again_after_a_resume(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def tell(scene: Scene) -> None:
+    async def tell(scene: HostScene) -> None:
         deployment = scene.deploy()
         with monkeypatch.context() as patch:
             patch.setattr(type(PERP), "open_live", lambda venue, live: refuse())
@@ -283,7 +283,7 @@ def refuse() -> Any:
 
 
 def test_a_command_without_a_process_is_applied_at_once_and_flatten_waits_for_one(tmp_path: Path) -> None:
-    async def tell(scene: Scene) -> None:
+    async def tell(scene: HostScene) -> None:
         deployment = scene.deploy()
         paused = await scene.command(deployment, "pause", "before it begins")
         assert (paused.state, paused.acked_at is not None) == ("paused", True)
@@ -300,9 +300,9 @@ def test_a_command_without_a_process_is_applied_at_once_and_flatten_waits_for_on
 
 
 def test_commands_are_obeyed_while_the_exchange_does_not_answer(tmp_path: Path) -> None:
-    async def tell(scene: Scene) -> None:
+    async def tell(scene: HostScene) -> None:
         with open_workspace(settings_with(tmp_path / "away", "http://127.0.0.1:9")) as workspace:
-            away = Scene(workspace)
+            away = HostScene(workspace)
             deployment = away.deploy()
             async with away.hosting() as host:
                 await away.attended(host, deployment)

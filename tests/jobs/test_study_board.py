@@ -18,25 +18,25 @@ from pitboss.terminal import screen
 
 
 @dataclass
-class Shelf:
-    """Runs by what they came to."""
+class RunsBySharpe:
+    """Finished runs by their Sharpe ratios."""
 
     sharpes: dict[str, float | None] = field(default_factory=dict[str, float | None])
     intervals: dict[str, tuple[float, float]] = field(default_factory=dict[str, tuple[float, float]])
 
     @property
-    def runs(self) -> "Shelf":
+    def runs(self) -> "RunsBySharpe":
         return self
 
     def get(self, run_id: str) -> Any:
         @dataclass
-        class Found:
+        class FinishedRun:
             metrics: dict[str, Any]
 
-        return Found({"sharpe": self.sharpes[run_id], "sharpe_ci": self.intervals.get(run_id)})
+        return FinishedRun({"sharpe": self.sharpes[run_id], "sharpe_ci": self.intervals.get(run_id)})
 
 
-def board(shelf: Shelf) -> Scoreboard:
+def board(shelf: RunsBySharpe) -> Scoreboard:
     plan = sweep_plan(request(), parse_axes(["risk.max_position_pct=10,20,30"]))
     found = Scoreboard(shelf, "grid abc", METRICS["sharpe"], "sharpe")  # pyright: ignore[reportArgumentType]
     found.add_runs(planned_runs(plan.plan, plan.expected_trials), ["one", "two", "six"])
@@ -51,7 +51,7 @@ def rendered(found: Scoreboard) -> str:
 
 
 def test_the_table_shows_how_far_it_is_who_is_at_work_and_who_is_best() -> None:
-    found = board(Shelf({"one": -0.5, "two": 1.25}, {"two": (0.2, 2.0)}))
+    found = board(RunsBySharpe({"one": -0.5, "two": 1.25}, {"two": (0.2, 2.0)}))
     found.update("one", "complete", 1.0)
     found.update("two", "complete", 1.0)
     found.update("six", "running", 0.25)
@@ -65,7 +65,7 @@ def test_the_table_shows_how_far_it_is_who_is_at_work_and_who_is_best() -> None:
 
 
 def test_a_run_without_the_figure_is_not_among_the_best() -> None:
-    found = board(Shelf({"one": None}))
+    found = board(RunsBySharpe({"one": None}))
     found.update("one", "complete", 1.0)
     assert "33%" in rendered(found)
     assert len(rendered(found).splitlines()) == 2
@@ -77,7 +77,7 @@ def test_without_a_table_a_progress_line_is_printed_periodically(
     now = [0.0]
     monkeypatch.setattr(scoreboard, "stopwatch", lambda: now[0])
     monkeypatch.setattr(screen, "note", lambda text: print(text))
-    found = board(Shelf({"one": 1.0}))
+    found = board(RunsBySharpe({"one": 1.0}))
     found.update("one", "running", 0.1)
     assert capsys.readouterr().out == ""
     now[0] = 21.0
@@ -88,7 +88,7 @@ def test_without_a_table_a_progress_line_is_printed_periodically(
 
 def test_the_first_ctrl_c_asks_and_the_second_is_the_usual_one() -> None:
     before = signal.getsignal(signal.SIGINT)
-    shelf: Any = Shelf()
+    shelf: Any = RunsBySharpe()
     with live_scoreboard(shelf, "grid abc", METRICS["sharpe"], "sharpe") as found:
         watch = found.observer()
         assert not watch.stop()
@@ -101,7 +101,9 @@ def test_the_first_ctrl_c_asks_and_the_second_is_the_usual_one() -> None:
 
 def test_where_less_is_better_the_least_stands_first() -> None:
     plan = sweep_plan(request(), parse_axes(["risk.max_position_pct=10,20"]), by="max_drawdown_pct")
-    found = Scoreboard(Shelf({"one": 0.0, "two": 0.0}), "grid abc", METRICS["max_drawdown_pct"], "max_drawdown_pct")  # pyright: ignore[reportArgumentType]
+    found = Scoreboard(
+        RunsBySharpe({"one": 0.0, "two": 0.0}), "grid abc", METRICS["max_drawdown_pct"], "max_drawdown_pct"
+    )  # pyright: ignore[reportArgumentType]
     found.add_runs(planned_runs(plan.plan, plan.expected_trials), ["one", "two"])
     found._scores = {"one": 9.0, "two": 3.0}  # pyright: ignore[reportPrivateUsage]
     lines = rendered(found).splitlines()
@@ -112,7 +114,7 @@ def test_where_less_is_better_the_least_stands_first() -> None:
 def test_the_time_that_is_left_counts_only_what_was_done_now(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr(scoreboard, "stopwatch", lambda: now[0])
-    found = board(Shelf({"one": 1.0, "two": 1.0}))
+    found = board(RunsBySharpe({"one": 1.0, "two": 1.0}))
     found.update("one", "complete", 1.0)
     assert rendered(found).splitlines()[1].rstrip().endswith("33%  0:00"), "known from an earlier time"
     now[0] = 10.0
@@ -121,7 +123,7 @@ def test_the_time_that_is_left_counts_only_what_was_done_now(monkeypatch: pytest
 
 
 def test_before_anything_is_queued_it_prepares_and_after_ctrl_c_it_says_that_it_stops() -> None:
-    shelf: Any = Shelf({"one": 1.0})
+    shelf: Any = RunsBySharpe({"one": 1.0})
     assert rendered(Scoreboard(shelf, "grid abc", METRICS["sharpe"], "sharpe")).startswith("grid abc: preparing")
     found = board(shelf)
     found.update("one", "complete", 1.0)

@@ -16,7 +16,7 @@ from pitboss.store.deployments import Deployment
 NOW = 1_700_000_000_000
 
 
-class Guardian:
+class CountingGuardian:
     """An account whose orders are cancelled once it is answered."""
 
     def __init__(self) -> None:
@@ -44,13 +44,13 @@ def deployment(name: str) -> Deployment:
 
 def test_a_venue_that_hangs_for_one_deployment_delays_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     async def story() -> None:
-        guardians = {"a": Guardian(), "b": Guardian()}
+        guardians = {"a": CountingGuardian(), "b": CountingGuardian()}
         guardians["b"].answers.set()
         heard_at = {"a": NOW - 14_000, "b": NOW}
         halted: list[str] = []
 
         @asynccontextmanager
-        async def open_guardian(_: Any, deployment: Deployment) -> AsyncIterator[Guardian]:
+        async def open_guardian(_: Any, deployment: Deployment) -> AsyncIterator[CountingGuardian]:
             yield guardians[deployment.id]
 
         stored = SimpleNamespace(
@@ -80,11 +80,11 @@ def test_a_venue_that_hangs_for_one_deployment_delays_no_other(monkeypatch: pyte
 
 def test_closing_ends_what_is_being_done(monkeypatch: pytest.MonkeyPatch) -> None:
     async def story() -> None:
-        guardian = Guardian()
+        guardian = CountingGuardian()
         closed: list[str] = []
 
         @asynccontextmanager
-        async def open_guardian(_: Any, deployment: Deployment) -> AsyncIterator[Guardian]:
+        async def open_guardian(_: Any, deployment: Deployment) -> AsyncIterator[CountingGuardian]:
             yield guardian
             closed.append(deployment.id)
 
@@ -101,12 +101,12 @@ def test_closing_ends_what_is_being_done(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_silence_does_not_wait_for_the_check_that_is_being_made(monkeypatch: pytest.MonkeyPatch) -> None:
     async def story() -> None:
-        guardian, opened = Guardian(), list[str]()
+        guardian, opened = CountingGuardian(), list[str]()
         guardian.checks.clear()
         heard_at = {"a": NOW}
 
         @asynccontextmanager
-        async def open_guardian(_: Any, deployment: Deployment) -> AsyncIterator[Guardian]:
+        async def open_guardian(_: Any, deployment: Deployment) -> AsyncIterator[CountingGuardian]:
             opened.append(deployment.id)
             yield guardian
 

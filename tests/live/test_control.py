@@ -21,8 +21,8 @@ def command(name: Any, number: int = 1, reason: str = "") -> OpenCommand:
     return OpenCommand(f"c{number}", "d1", number, name, reason, "kim")
 
 
-class Asked:
-    """A decider that holds, counts, and may have somebody speak meanwhile."""
+class HoldingDecider:
+    """Decides to hold and counts its calls; `meanwhile` runs during each of them."""
 
     name = "asked"
 
@@ -55,7 +55,7 @@ def test_a_command_that_ends_trading_closes_the_gate_at_its_delivery(name: Any) 
 
 
 def test_a_paused_run_keeps_recording_and_does_not_ask() -> None:
-    decider, control = Asked(), Control()
+    decider, control = HoldingDecider(), Control()
     control.deliver(command("pause"))
     setup = LiveRunSetup(decider)
     run(setup, 3, control)
@@ -68,7 +68,7 @@ def test_a_paused_run_keeps_recording_and_does_not_ask() -> None:
 
 def test_a_pause_abandons_the_decision_that_is_being_made() -> None:
     control = Control()
-    decider = Asked(lambda: control.deliver(command("pause")), hangs=True)
+    decider = HoldingDecider(lambda: control.deliver(command("pause")), hangs=True)
     setup = LiveRunSetup(decider)
     run(setup, 2, control, deadline_ms=59_000, feed_ms=500)
 
@@ -78,7 +78,7 @@ def test_a_pause_abandons_the_decision_that_is_being_made() -> None:
 
 def test_a_process_that_leaves_opens_nothing_and_begins_no_decision() -> None:
     control = Control()
-    decider = Asked(lambda: control.end("the caps have changed"))
+    decider = HoldingDecider(lambda: control.end("the caps have changed"))
     setup = LiveRunSetup(decider)
     run(setup, 2, control)
 
@@ -108,7 +108,7 @@ def test_changes_of_caps_are_told_by_the_records_once() -> None:
 
 def test_a_stop_lets_the_decision_finish_and_ends_the_run() -> None:
     control = Control()
-    setup = LiveRunSetup(Asked(lambda: control.deliver(command("stop"))))
+    setup = LiveRunSetup(HoldingDecider(lambda: control.deliver(command("stop"))))
     run(setup, 5, control)
 
     assert [body["flags"] for body in setup.bodies()] == [[]]
@@ -151,13 +151,13 @@ def test_a_command_that_was_recorded_by_a_process_that_died_is_only_acknowledged
 
 
 def test_a_model_that_gives_no_answer_pauses_the_run_at_its_limit_and_not_one_tick_before() -> None:
-    class Silent(Asked):
+    class FailingDecider(HoldingDecider):
         async def decide(self, observation: Any, judge: Any) -> Decision:
             self.times += 1
             raise TransientError("no answer")
 
     for ticks, state in ((4, "running"), (5, "paused")):
-        decider, control = Silent(), Control()
+        decider, control = FailingDecider(), Control()
         run(LiveRunSetup(decider), ticks, control)
         assert (decider.times, control.state) == (ticks, state)
     assert control.code == "model_outage"
@@ -178,7 +178,7 @@ def test_orders_that_the_venue_refuses_halt_the_run_at_their_limit_and_not_one_b
 
 
 def test_a_halt_keeps_its_first_cause_and_nothing_is_asked_until_it_is_lifted() -> None:
-    decider, control = Asked(), Control()
+    decider, control = HoldingDecider(), Control()
     control.halt("reconcile", "an order that nobody sent")
     control.halt("stale_data", "later")
     setup = LiveRunSetup(decider)

@@ -36,7 +36,7 @@ MINT: dict[str, Any] = {
 }
 
 
-class Hangs:
+class HangingDecider:
     """A decider that never answers."""
 
     name = "hangs"
@@ -50,7 +50,7 @@ class Hangs:
         raise AssertionError("nobody wakes it")
 
 
-class Raises(Hangs):
+class RaisingDecider(HangingDecider):
     """A decider that cannot answer."""
 
     def __init__(self, error: Exception) -> None:
@@ -173,7 +173,7 @@ def test_a_tick_that_is_longer_than_its_period_is_not_allowed() -> None:
 
 
 def test_a_model_that_hangs_ends_in_a_hold_with_a_flag() -> None:
-    hangs = Hangs()
+    hangs = HangingDecider()
     setup = LiveRunSetup(hangs)
     run(setup, 2, deadline_ms=40)
     assert hangs.asked == 2
@@ -190,14 +190,14 @@ def test_a_model_that_hangs_ends_in_a_hold_with_a_flag() -> None:
     ],
 )
 def test_a_decider_that_fails_holds_with_a_flag_and_the_run_continues(error: Exception, flag: str) -> None:
-    setup = LiveRunSetup(Raises(error))
+    setup = LiveRunSetup(RaisingDecider(error))
     state = run(setup, 2)
     assert [(body["flags"], body["text"]) for body in setup.bodies()] == [([flag], str(error))] * 2
     assert state.model_errors == (2 if flag == "model_error" else 0)
 
 
 def test_what_must_never_happen_stops_the_run_with_what_was_kept() -> None:
-    setup = LiveRunSetup(Raises(InvariantError("look-ahead")))
+    setup = LiveRunSetup(RaisingDecider(InvariantError("look-ahead")))
     with pytest.raises(InvariantError, match="look-ahead"):
         run(setup, 2)
     assert setup.entries == []
@@ -269,13 +269,13 @@ def test_trouble_with_the_feed_is_reported_when_it_begins_and_when_it_is_over() 
 
 
 def test_nothing_is_reported_that_could_not_be_kept() -> None:
-    class Full(MemoryJournal):
+    class FullDiskJournal(MemoryJournal):
         async def commit(self, batch: Any, state: Any, progress: float) -> None:
             raise OSError(28, "No space left on device")
 
     setup = LiveRunSetup(always_decides(MINT))
     with pytest.raises(OSError, match="No space"):
-        run(setup, 1, journal=Full())
+        run(setup, 1, journal=FullDiskJournal())
     assert setup.entries == []
     assert setup.board.ticks == 0
 

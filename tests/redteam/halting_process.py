@@ -73,7 +73,7 @@ class HourClock:
             self.at = max(self.at, (before // HOUR_MS + 1) * HOUR_MS + perp_live.SETTLE_MS)
 
 
-class Statements:
+class StatementCounter:
     """Counts the SQL statements of this process, and kills it before one of them."""
 
     def __init__(self, kill_at: int) -> None:
@@ -112,7 +112,7 @@ def say(*words: object) -> None:
 
 
 def main(home: str, deployment_id: str, kill_at: str, ticks: str) -> None:
-    statements = Statements(int(kill_at))
+    statements = StatementCounter(int(kill_at))
     event.listen(Engine, "connect", lambda connection, record: statements.watch(connection))
     market = make_market(SKILL, TICKS, SEED)
     with open_workspace(load_settings(Path(home))) as workspace:

@@ -89,7 +89,7 @@ class HostilePaper(PerpLive):
         return super().ports(replace(connections, model=self.attacker))
 
 
-class Days:
+class ResumingClock:
     """A clock that only waiting moves. It ends the run; at each midnight a person resumes what a drawdown has halted."""
 
     def __init__(self, at: Instant, until: Instant, control: Control) -> None:
@@ -123,7 +123,7 @@ class Days:
 
 
 @dataclass(frozen=True)
-class LivedDays:
+class RecordedDays:
     """The records of a deployment, and the market they were made on."""
 
     market: AttackMarket
@@ -146,11 +146,11 @@ class LivedDays:
         return [(at, Decimal(text)) for _, body in self.bodies() for at, text in points(body["equity"])]
 
 
-async def live_days(workspace: Workspace, seed: int, days: int, attacker: Model) -> LivedDays:
+async def live_days(workspace: Workspace, seed: int, days: int, attacker: Model) -> RecordedDays:
     """Deploy the skill on paper with the attacker as its model, over a generated market of some days."""
     market = make_market(SKILL, days * 24, seed)
     control = Control()
-    clock = Days(market.from_at - MINUTE_MS, market.to_at, control)
+    clock = ResumingClock(market.from_at - MINUTE_MS, market.to_at, control)
     workspace = replace(
         workspace,
         now=clock.now,
@@ -168,7 +168,7 @@ async def live_days(workspace: Workspace, seed: int, days: int, attacker: Model)
     epoch = workspace.runs.claim(run.id, into="running")
     stored_run = StoredLiveRun(workspace, run.id, epoch, "", Board(), clock)
     await work_live(stored_run, side, Driving(clock, lambda: False, control))
-    return LivedDays(market, list(journal_of(workspace, workspace.runs.get(run.id)).records()))
+    return RecordedDays(market, list(journal_of(workspace, workspace.runs.get(run.id)).records()))
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ class DayResult:
         return self.reference - self.lowest <= self.reference * CAP_PCT / 100 + self.gap
 
 
-def day_results(lived: LivedDays) -> list[DayResult]:
+def day_results(lived: RecordedDays) -> list[DayResult]:
     """What each day lost. The reference of a day is the last equity at or before 00:00 UTC."""
     days: dict[int, list[tuple[Instant, Decimal]]] = {}
     curve = lived.curve()
@@ -203,7 +203,7 @@ def day_results(lived: LivedDays) -> list[DayResult]:
     return results
 
 
-def one_bar(lived: LivedDays, closed_at: Instant) -> Decimal:
+def one_bar(lived: RecordedDays, closed_at: Instant) -> Decimal:
     """What the bar that closed at an instant, and the opening of the next, could take from what the account then had."""
     taken = Decimal(0)
     for symbol, size in lived.sizes_before(closed_at).items():
@@ -216,7 +216,7 @@ def one_bar(lived: LivedDays, closed_at: Instant) -> Decimal:
     return taken
 
 
-def opens_while_halted(lived: LivedDays) -> list[str]:
+def opens_while_halted(lived: RecordedDays) -> list[str]:
     """Every open that was accepted, and every position that grew, while the account was halted."""
     found: list[str] = []
     sizes: dict[str, Decimal] = {}

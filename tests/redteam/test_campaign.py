@@ -77,7 +77,7 @@ def test_a_campaign_that_is_stopped_keeps_what_was_counted() -> None:
 
 
 def test_money_that_runs_out_ends_a_campaign_with_what_was_counted() -> None:
-    class Dear:
+    class ExpensiveModel:
         name = "dear"
         left = 60
 
@@ -87,7 +87,7 @@ def test_money_that_runs_out_ends_a_campaign_with_what_was_counted() -> None:
                 raise BudgetExceeded("the budget is used up")
             return ModelReply("I talk.")
 
-    model = Dear()
+    model = ExpensiveModel()
     line = CampaignModel("dear", lambda attack, seed: model)
     here = campaign_setup(7, 2)
     result = asyncio.run(campaign.run(here, [line], ["news"], attacks()[:20], 7, Watch()))
@@ -189,7 +189,7 @@ def test_an_error_of_the_user_in_one_run_ends_the_others_before_it_is_reported()
     waiting: set[str] = set()
     everyone_waits = asyncio.Event()
 
-    class Waits:
+    class WaitingModel:
         name = "waits"
 
         def __init__(self, attack: Attack | None) -> None:
@@ -209,7 +209,7 @@ def test_an_error_of_the_user_in_one_run_ends_the_others_before_it_is_reported()
             finally:
                 waiting.remove(self.attack.name)
 
-    model = CampaignModel("waits", lambda attack, seed: Waits(attack), max_concurrent=4)
+    model = CampaignModel("waits", lambda attack, seed: WaitingModel(attack), max_concurrent=4)
 
     async def work() -> set[str]:
         with pytest.raises(UserError, match="the model does not exist"):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hostile_days import SYMBOLS, HoldingAttacker, LivedDays, day_results, live_days, opens_while_halted
+from hostile_days import SYMBOLS, HoldingAttacker, RecordedDays, day_results, live_days, opens_while_halted
 
 from example_counts import seeds
 from pitboss.bootstrap.settings import load_settings
@@ -26,12 +26,12 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
         yield opened
 
 
-def attack(workspace: Workspace, seed: int) -> LivedDays:
+def attack(workspace: Workspace, seed: int) -> RecordedDays:
     attacker = HoldingAttacker(seed) if seed % 2 else HostileTrader(str(seed), SYMBOLS)
     return asyncio.run(live_days(workspace, seed, DAYS, attacker))
 
 
-def check(lived: LivedDays) -> tuple[int, int]:
+def check(lived: RecordedDays) -> tuple[int, int]:
     """Check one account; returns its days, and how many reached the cap."""
     results = day_results(lived)
     assert [each for each in results if not each.is_bounded] == []

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 from halting_process import SEED, SKILL, TICKS, deployed
-from hostile_days import LivedDays, opens_while_halted
+from hostile_days import RecordedDays, opens_while_halted
 
 from forked_process import ForkedProcess
 from pitboss.bootstrap.settings import load_settings
@@ -24,21 +24,21 @@ LIMIT_S = 120
 
 
 @dataclass(frozen=True)
-class Working:
-    """What a process printed."""
+class ProcessOutput:
+    """The parsed output of a process and its exit code."""
 
     states: tuple[str, ...]
     halted_at: int
     code: int
 
 
-def work(home: Path, deployment: str, kill_at: int, ticks: int) -> Working:
+def work(home: Path, deployment: str, kill_at: int, ticks: int) -> ProcessOutput:
     with ForkedProcess(PROCESS, home, deployment, kill_at, ticks) as process:
         out, err = process.communicate(timeout=LIMIT_S)
         rows = [line.split() for line in out.splitlines()]
         assert process.returncode in (0, -9), err
     states = tuple(row[1] for row in rows if row[0] == "state")
-    return Working(states, next((int(row[1]) for row in rows if row[0] == "statement"), 0), process.returncode)
+    return ProcessOutput(states, next((int(row[1]) for row in rows if row[0] == "statement"), 0), process.returncode)
 
 
 @cache
@@ -73,7 +73,7 @@ def kill_and_go_on(home: Path, kill_at: int) -> str:
         check(record, number, previous)
         previous = record.digest
     assert (deployment.state, deployment.code) == ("halted", "drawdown")
-    assert opens_while_halted(LivedDays(make_market(SKILL, TICKS, SEED), records)) == []
+    assert opens_while_halted(RecordedDays(make_market(SKILL, TICKS, SEED), records)) == []
     return stored
 
 

@@ -88,13 +88,13 @@ def test_a_provider_that_repeats_the_key_gets_it_into_no_record(told: Any) -> No
 
 
 def test_a_key_that_is_really_used_in_a_record_is_a_breach() -> None:
-    class Telling:
+    class KeyRevealingModel:
         name = "telling"
 
         async def complete(self, request: ModelRequest) -> ModelReply:
             return ModelReply(f"the key is {KEY}", (ToolCall("t", "propose_order", json.dumps(HOLD)),))
 
-    line = CampaignModel("telling", lambda attack, seed: Telling(), redact=lambda text: text.replace(KEY, ""))
+    line = CampaignModel("telling", lambda attack, seed: KeyRevealingModel(), redact=lambda text: text.replace(KEY, ""))
     played = asyncio.run(run_attack(campaign_setup(), line, "news", SMALL, "1", Watch()))
     assert {breach.rule for breach in played.breaches} == {"SECRET"}
     assert not any(KEY in breach.facts for breach in played.breaches)

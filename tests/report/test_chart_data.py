@@ -13,7 +13,7 @@ from pitboss.report.chart_data import line_data, pack_bars, pack_points
 from pitboss.report.series import Floats
 from pitboss.report.source import RunReport
 from pitboss.venues.perp.panels.price import MOST_BARS_EACH, price_chart
-from report.test_report import Outline
+from report.test_report import RenderedPage
 
 START = 1_742_428_800_000  # 2025-03-20T00:00:00Z
 STEP = 5 * MINUTE_MS
@@ -50,7 +50,7 @@ def year_of_bars() -> Floats:
 
 def chart_of(bars: Floats) -> dict[str, Any]:
     report = RunReport(document={}, skill_name="", skill_text="", initial_usd=1.0, equity=[], prices={"BTC": bars})
-    outline = Outline(price_chart(report, "BTC", {}))
+    outline = RenderedPage(price_chart(report, "BTC", {}))
     (data,) = [value for _, name, value in outline.attributes if name == "data-chart"]
     return json.loads(data)
 

@@ -199,8 +199,8 @@ def sample(days: int = 45, seed: int = 7, *, every: int = 48) -> RunReport:
     )  # fmt: skip
 
 
-class Outline(HTMLParser):
-    """What a browser would see: the open elements at the end, attributes, scripts, and the text outside of them."""
+class RenderedPage(HTMLParser):
+    """A parsed page: the elements left open, attributes, scripts, and the text outside of them."""
 
     VOID = frozenset({"meta", "link", "input", "br", "hr"})
 
@@ -256,14 +256,14 @@ def bare(**document: Any) -> RunReport:
 
 
 def test_every_element_is_closed_in_order_and_no_id_is_used_twice(page: str) -> None:
-    outline = Outline(page)
+    outline = RenderedPage(page)
     assert outline.wrong == []
     assert outline.open == []
     assert len(outline.ids) == len(set(outline.ids))
 
 
 def test_every_link_inside_the_page_leads_somewhere(page: str) -> None:
-    outline = Outline(page)
+    outline = RenderedPage(page)
     targets = {value[1:] for _, name, value in outline.attributes if name == "href" and value.startswith("#")}
     assert targets - {""} <= set(outline.ids)
 
@@ -274,13 +274,13 @@ def test_the_same_run_gives_the_same_bytes(page: str) -> None:
 
 def test_the_page_fetches_nothing(page: str) -> None:
     assert not re.search(r"https?:|//[a-z]+\.|@import|url\((?!#)", page)
-    for element, name, value in Outline(page).attributes:
+    for element, name, value in RenderedPage(page).attributes:
         if name in ("src", "href", "action", "srcset", "poster", "data"):
             assert value.startswith(("#", "data:")), (element, name, value)
 
 
 def test_the_policy_allows_this_script_and_nothing_else(page: str) -> None:
-    outline = Outline(page)
+    outline = RenderedPage(page)
     (script,) = outline.scripts
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     (policy,) = [value for _, name, value in outline.attributes if name == "content" and "default-src" in value]
@@ -322,7 +322,7 @@ def test_hostile_text_is_escaped_everywhere(report: RunReport) -> None:
             )
         )
     )
-    outline = Outline(page)
+    outline = RenderedPage(page)
     assert page.count("<script") == page.count("</script") == len(outline.scripts) == 1
     assert page.count("</style") == 1
     assert not [name for _, name, _ in outline.attributes if name.startswith("on") or name == "src"]
@@ -337,7 +337,7 @@ def test_hostile_text_is_escaped_everywhere(report: RunReport) -> None:
 @settings(max_examples=30)
 def test_any_text_is_preserved_except_unprintable_characters(words: str) -> None:
     html = tag("p", words, title=words)
-    outline = Outline(html)
+    outline = RenderedPage(html)
     html.encode()
     assert (outline.open, outline.wrong) == ([], [])
     assert [name for _, name, _ in outline.attributes] == ["title"]
@@ -354,7 +354,7 @@ def test_labels_mark_a_generated_market_and_a_model_that_is_a_program(report: Ru
 
 
 def test_the_summary_states_the_significance_and_the_distance_to_holding(page: str) -> None:
-    text = Outline(page).text
+    text = RenderedPage(page).text
     assert "It includes zero: this result is not distinguishable from chance." in text
     assert "the agent did worse by" in text
 
@@ -363,7 +363,7 @@ def changed(report: RunReport, own: dict[str, Any], **baselines: dict[str, Any])
     """The text of the page with other figures of the run and of its baselines."""
     metrics, old = {**report.metrics, **own}, report.document["baselines"]
     document = {**report.document, "metrics": metrics, "baselines": {**old, **baselines}}
-    return Outline(html_document(compose(replace(report, document=document)))).text
+    return RenderedPage(html_document(compose(replace(report, document=document)))).text
 
 
 def test_differences_are_those_of_the_figures_shown(report: RunReport) -> None:
@@ -384,13 +384,13 @@ def test_a_sharpe_of_fewer_than_twenty_days_is_flagged(report: RunReport) -> Non
     assert "2.42 <20 days : too few to mean anything" in short
     assert "2.42 (<20 days)" in short
     assert "−3.36 (<20 days)" in short
-    assert "<20 days" not in Outline(html_document(compose(report))).text
+    assert "<20 days" not in RenderedPage(html_document(compose(report))).text
     assert "<20 days" not in changed(report, {"sharpe": None, "sharpe_ci": None}, buy_and_hold={"sharpe": None})
 
 
 def test_an_interval_above_zero_and_a_better_result_are_stated(report: RunReport) -> None:
     metrics = {**report.metrics, "total_return_pct": 60.0, "total_return_ci": [5.0, 130.0]}
-    text = Outline(html_document(compose(replace(report, document={**report.document, "metrics": metrics})))).text
+    text = RenderedPage(html_document(compose(replace(report, document={**report.document, "metrics": metrics})))).text
     assert "entirely above zero" in text
     assert "the agent did better by" in text
 
@@ -399,7 +399,7 @@ def test_a_run_without_trades_says_so_and_shows_its_funnel(report: RunReport) ->
     metrics = {**report.metrics, "total_trades": 0, "win_rate": None, "total_proposed_actions": 2, "total_accepted_actions": 0,
                "rejections_by_rule": {"R8_HALTED": 2}, "total_return_pct": 0.0, "total_return_ci": None, "sharpe": None}  # fmt: skip
     quiet = replace(report, document={**report.document, "metrics": metrics}, fills=[], trades=[])
-    text = Outline(html_document(compose(quiet))).text
+    text = RenderedPage(html_document(compose(quiet))).text
     assert "Nothing was traded. The funnel: 270 ticks, 258 asked, 2 proposals, 2 refused, 0 fills." in text
     assert "Every proposal was refused" in text
     assert RULES["R8_HALTED"].meaning in text
@@ -411,17 +411,17 @@ def test_the_cost_of_the_model_includes_unused_speculative_calls(report: RunRepo
         "cost_usd": 1.53,
         "wasted_usd": 0.40,
     }  # the metrics have the 1.13 of the answers that were used
-    text = Outline(html_document(compose(replace(report, document=document)))).text
+    text = RenderedPage(html_document(compose(replace(report, document=document)))).text
     assert "$0.40 of it for unused speculative calls" in text
     assert "The model cost $1.53 ($0.40 of it for unused speculative calls)" in text
-    assert "unused" not in Outline(html_document(compose(report))).text
+    assert "unused" not in RenderedPage(html_document(compose(report))).text
 
 
 def test_unknown_numbers_are_dashes_and_never_nan_or_none(report: RunReport) -> None:
     keys = dict.fromkeys(report.metrics)
     for metrics in (keys, {}, dict.fromkeys(keys, math.nan)):
         document = {**report.document, "metrics": metrics, "baselines": {}, "cost_usd": None}
-        text = Outline(html_document(compose(replace(report, document=document)))).text
+        text = RenderedPage(html_document(compose(replace(report, document=document)))).text
         assert not re.search(r"\b(nan|inf|None|null)\b", text)
 
 
@@ -432,7 +432,7 @@ def test_a_partial_run_is_called_partial(report: RunReport, status: str) -> None
         document={**report.document, "status": status, "errors": [{"message": "budget"}]},
         equity=report.equity[:900],
     )
-    text = Outline(html_document(compose(partial))).text
+    text = RenderedPage(html_document(compose(partial))).text
     assert "Partial run" in text
     assert "The run did not finish" in text
     assert "budget" in text
@@ -449,7 +449,7 @@ def test_a_partial_run_is_called_partial(report: RunReport, status: str) -> None
     ids=["nothing", "failed at once", "one point", "no money"],
 )  # fmt: skip
 def test_a_run_with_almost_nothing_in_it_still_gives_a_page(report: RunReport) -> None:
-    outline = Outline(html_document(compose(report)))
+    outline = RenderedPage(html_document(compose(report)))
     assert (outline.wrong, outline.open) == ([], [])
     assert "Nothing was traded" in outline.text
 
@@ -463,7 +463,7 @@ def test_every_kind_of_mark_has_its_own_shape_on_the_chart(page: str) -> None:
 def test_a_refusal_shows_limit_request_and_excess(report: RunReport) -> None:
     row = said(1, START, "refused", code="R3_POSITION_CAP", action="open_long", symbol="BTC", size_usd=4_000,
                margins=[{"code": "R3_POSITION_CAP", "limit": "2500", "used": "4000", "left": "-1500", "unit": "usd"}])  # fmt: skip
-    text = Outline(html_document(compose(replace(report, decisions=[row])))).text
+    text = RenderedPage(html_document(compose(replace(report, decisions=[row])))).text
     assert "limit $2,500.00, requested $4,000.00: $1,500.00 beyond" in text
 
 
@@ -475,7 +475,7 @@ def test_of_too_many_decisions_proposals_are_shown_and_the_omission_is_stated(re
     quiet = [said(seq, START + seq * BAR, "noop", reason=f"reason {seq}") for seq in range(3_000)]
     loud = [{**row, "seq": 3_000 + index} for index, row in enumerate(report.decisions) if row["outcome"] != "noop"]
     page = html_document(compose(replace(report, decisions=[*quiet, *loud])))
-    outline = Outline(page)
+    outline = RenderedPage(page)
     assert page.count("data-outcome=") == 2_000
     assert {f"d{row['seq']}" for row in loud} <= set(outline.ids)
     assert f"Shown are 2,000 of {3_000 + len(loud):,} decisions" in outline.text
@@ -498,7 +498,7 @@ def test_a_trade_has_its_prices_size_excursions_and_a_link_into_its_chart(report
     }  # fmt: skip
     still_open = {**trade, "symbol": "XYZ", "closed_at": None, "exit_price": None, "exit_reason": ""}
     page = html_document(compose(replace(report, trades=[trade, still_open])))
-    text = Outline(page).text
+    text = RenderedPage(page).text
     row = "BTC short 0.05 84,000.0 82,000.5 +$97.10 +2.31% +3.50% −1.25% $1.20 −$0.30 take profit"
     assert f"2025-03-01 00:00 2025-03-02 00:00 {row}" in text
     assert f'<a href="#price-BTC" data-range="{START} {START + DAY_MS}">' in page
@@ -510,7 +510,7 @@ def test_a_trade_has_its_prices_size_excursions_and_a_link_into_its_chart(report
 
 def test_equal_no_ops_in_a_row_are_shown_as_one(report: RunReport) -> None:
     rows = [said(seq, START + seq * BAR, "noop") for seq in range(50)]
-    text = Outline(html_document(compose(replace(report, decisions=rows)))).text
+    text = RenderedPage(html_document(compose(replace(report, decisions=rows)))).text
     assert "Hold × 50" in text
 
 

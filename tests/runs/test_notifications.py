@@ -202,8 +202,8 @@ def test_the_same_event_of_a_deployment_is_told_once_a_minute_with_a_count() -> 
     assert "(50 times in the last minute)" in later.message()["text"]
 
 
-class Collector:
-    """A channel that keeps what it is given, after failing for a while."""
+class RecordingChannel:
+    """A channel that raises the given failures first and records every later message."""
 
     name = "collector"
 
@@ -224,15 +224,15 @@ class Collector:
 
 def test_what_fails_for_a_while_is_repeated_and_a_broken_channel_does_not_hold_up_another() -> None:
     async def story() -> None:
-        flaky = Collector(*[TransientError("down")] * 3)
-        broken = Collector(*[RuntimeError("a bug")] * 9)
-        good = Collector()
+        flaky = RecordingChannel(*[TransientError("down")] * 3)
+        broken = RecordingChannel(*[RuntimeError("a bug")] * 9)
+        good = RecordingChannel()
         async with Notifier({"local": [broken, flaky, good]}, ALL, lambda: AT, no_pause) as notifier:
             notifier.tell(note("one"))
         assert [len(each.messages) for each in (broken, flaky, good)] == [0, 1, 1]
         assert (flaky.attempts, broken.attempts) == (4, 1)
 
-        hopeless = Collector(*[TransientError("down")] * 99)
+        hopeless = RecordingChannel(*[TransientError("down")] * 99)
         async with Notifier({"local": [hopeless]}, ALL, lambda: AT, no_pause) as notifier:
             notifier.tell(note("one"))
         assert hopeless.attempts == len(RETRIES_S) + 1
@@ -243,7 +243,7 @@ def test_what_fails_for_a_while_is_repeated_and_a_broken_channel_does_not_hold_u
 
 def test_telling_returns_at_once_and_the_queue_is_bounded() -> None:
     async def story() -> None:
-        slow = Collector()
+        slow = RecordingChannel()
         slow.go_on.clear()
         async with Notifier({"local": [slow]}, ALL, lambda: AT) as notifier:
             for number in range(3 * MOST_QUEUED):
@@ -259,7 +259,7 @@ def test_telling_returns_at_once_and_the_queue_is_bounded() -> None:
 
 def test_an_event_that_is_not_wanted_is_not_sent() -> None:
     async def story() -> None:
-        collector = Collector()
+        collector = RecordingChannel()
         async with Notifier({"local": [collector]}, events_of("halts"), lambda: AT) as notifier:
             notifier.tell(note())
             notifier.tell(note(event="halts"))
@@ -297,7 +297,7 @@ def test_a_message_is_bounded_on_one_line_and_without_secrets() -> None:
 
 def test_a_test_says_for_each_channel_whether_it_arrived() -> None:
     async def story() -> None:
-        assert await send_test([Collector(), Collector(TransientError("down"))], AT) == [
+        assert await send_test([RecordingChannel(), RecordingChannel(TransientError("down"))], AT) == [
             ("collector", ""),
             ("collector", "down"),
         ]

@@ -121,7 +121,7 @@ def test_a_stopped_run_says_how_far_it_came_and_ends_like_one_that_was_not_stopp
 
 
 class Killed(BaseException):
-    """Nobody gets to write down how it ended."""
+    """The process was killed before it could store how the run ended."""
 
 
 @pytest.mark.parametrize(

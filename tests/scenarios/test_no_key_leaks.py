@@ -45,8 +45,8 @@ KEYS = {
 ONE_HOUR = ("--from", "2025-03-20", "--to", "2025-03-20T01:00:00Z")
 
 
-class Home:
-    """A workspace full of canaries, and all that was ever printed while working in it."""
+class CanaryWorkspace:
+    """A workspace whose every key is a canary, and the output of all commands that ran in it."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -98,14 +98,14 @@ class Home:
 
 
 @pytest.fixture
-def place(home: Path) -> Home:
+def place(home: Path) -> CanaryWorkspace:
     """A workspace with one canary in its store."""
-    made = Home(home)
+    made = CanaryWorkspace(home)
     made.run("secrets", "set", "OPENAI_API_KEY", typed=KEYS["OPENAI_API_KEY"])
     return made
 
 
-def everything_one_can_ask_of(place: Home, run_id: str) -> None:
+def everything_one_can_ask_of(place: CanaryWorkspace, run_id: str) -> None:
     """Every command that shows or writes something of a run."""
     for words in (
         ("runs", "list"),
@@ -124,7 +124,7 @@ def everything_one_can_ask_of(place: Home, run_id: str) -> None:
 # Without a model ------------------------------------------------------------------------------------------------------
 
 
-def test_runs_that_need_no_key_keep_none(place: Home, skill: Path) -> None:
+def test_runs_that_need_no_key_keep_none(place: CanaryWorkspace, skill: Path) -> None:
     for model in ("policy/momentum", "standin/analyst"):
         run = place.run("backtest", skill, *ONE_HOUR, "--model", model, "--json").json
         everything_one_can_ask_of(place, run["run_id"])
@@ -132,7 +132,7 @@ def test_runs_that_need_no_key_keep_none(place: Home, skill: Path) -> None:
     assert place.leaks() == []
 
 
-def test_what_is_listed_and_what_goes_wrong_shows_no_key(place: Home, skill: Path) -> None:
+def test_what_is_listed_and_what_goes_wrong_shows_no_key(place: CanaryWorkspace, skill: Path) -> None:
     listed = place.run("secrets", "list", "--json").json
     assert [row["name"] for row in listed] == ["OPENAI_API_KEY"]
     for words in (("secrets", "list"), ("settings", "--json"), ("models", "list", "--json"), ("data", "list")):
@@ -226,7 +226,7 @@ MORE_ERRORS = ("400", "404", "429", "500")
     "kind", [pytest.param(kind, marks=[pytest.mark.proof] if kind in MORE_ERRORS else []) for kind in HOSTILE]
 )
 def test_a_provider_that_repeats_the_key_gets_it_into_no_file_and_no_output(
-    place: Home, skill: Path, kind: str
+    place: CanaryWorkspace, skill: Path, kind: str
 ) -> None:
     with fake_provider([HOSTILE[kind]]) as provider:
         words = ("backtest", skill, *ONE_HOUR, "--model", "llm/test", "--yes", "--json", "--set", "max_steps=1")
@@ -244,7 +244,7 @@ def test_a_provider_that_repeats_the_key_gets_it_into_no_file_and_no_output(
     assert place.leaks() == []
 
 
-def test_a_kept_key_is_used_and_found_nowhere(place: Home, skill: Path) -> None:
+def test_a_kept_key_is_used_and_found_nowhere(place: CanaryWorkspace, skill: Path) -> None:
     place.run("secrets", "set", "llm", typed=KEYS["LLM_API_KEY"])
     with fake_provider([repeats]) as provider:
         words = ("backtest", skill, *ONE_HOUR, "--model", "llm/test", "--yes", "--json", "--set", "max_steps=1")
@@ -315,7 +315,7 @@ def test_the_search_finds_every_encoding_in_a_stored_reply(encoding: str) -> Non
         assert leaks(KEYS, packed, "a record") != []
 
 
-def test_the_search_finds_a_key_in_a_stored_record(place: Home, skill: Path) -> None:
+def test_the_search_finds_a_key_in_a_stored_record(place: CanaryWorkspace, skill: Path) -> None:
     planted = skill.with_name("planted.yaml")
     shutil.copy(skill, planted)
     planted.write_text(planted.read_text().replace("Trends go on.", f"Trends go on {KEYS['GROQ_API_KEY']}."))

@@ -72,8 +72,8 @@ POSITION = {
 LONG = {**POSITION, "coin": "ETH", "szi": "1", "positionValue": "2296.45"}
 
 
-class Fake:
-    """Hyperliquid's two hosts, as far as the server asks. `replies` by type; a callable makes its own response."""
+class FakeHyperliquid:
+    """The requests of Hyperliquid's two hosts that the server uses. `replies` by type; a callable makes its own response."""
 
     def __init__(self) -> None:
         self.asked: list[dict[str, Any]] = []
@@ -102,8 +102,8 @@ class Fake:
 
 
 @asynccontextmanager
-async def hyperliquid() -> AsyncIterator[Fake]:
-    fake = Fake()
+async def hyperliquid() -> AsyncIterator[FakeHyperliquid]:
+    fake = FakeHyperliquid()
     app = web.Application()
     app.router.add_post("/info", fake.info)
     app.router.add_get("/leaderboard", fake.board)
@@ -118,11 +118,13 @@ async def hyperliquid() -> AsyncIterator[Fake]:
         await runner.cleanup()
 
 
-def client_of(fake: Fake, elapsed: Callable[[], float] = lambda: 0.0, most: int = 1_000_000) -> HyperliquidClient:
+def client_of(
+    fake: FakeHyperliquid, elapsed: Callable[[], float] = lambda: 0.0, most: int = 1_000_000
+) -> HyperliquidClient:
     return HyperliquidClient(fake.url, fake.url, lambda: NOW, elapsed, most)
 
 
-def asked(tool: str, arguments: dict[str, Any], change: Callable[[Fake], None] = lambda fake: None) -> Any:
+def asked(tool: str, arguments: dict[str, Any], change: Callable[[FakeHyperliquid], None] = lambda fake: None) -> Any:
     """The answer of a tool, read as JSON."""
 
     async def play() -> Any:
@@ -153,7 +155,7 @@ def test_funding_is_the_present_rate_and_a_summary_of_the_past() -> None:
 
 
 def test_funding_asks_for_the_hours_that_were_named() -> None:
-    seen: list[Fake] = []
+    seen: list[FakeHyperliquid] = []
     asked("funding", {"symbol": "ETH", "hours": 3}, seen.append)
     assert seen[0].asked[1] == {"type": "fundingHistory", "coin": "ETH", "startTime": NOW - 3 * 3_600_000}
 

@@ -47,7 +47,7 @@ from signer.hostile_requests import (
 )
 
 
-class Clock:
+class ManualClock:
     def __init__(self) -> None:
         self.at = 20_000 * DAY_MS
 
@@ -55,11 +55,11 @@ class Clock:
         return self.at
 
 
-class Desk:
+class RestartableSigner:
     """A handler on a journal in a folder, that can be killed and started again."""
 
     def __init__(self, folder: Path, policy: EvmPolicy = POLICY) -> None:
-        self.clock = Clock()
+        self.clock = ManualClock()
         self.path = folder / "journal.db"
         self.policy = policy
         self.start()
@@ -73,14 +73,14 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
+def desk(tmp_path: Path) -> RestartableSigner:
+    return RestartableSigner(tmp_path)
 
 
 def attack(folder: Path, seed: int, requests: int) -> tuple[int, int]:
     """Send hostile requests; check everything that is signed. Return the numbers of signatures and of refusals."""
     folder.mkdir(parents=True, exist_ok=True)
-    desk, chance = Desk(folder), random.Random(seed)
+    desk, chance = RestartableSigner(folder), random.Random(seed)
     by_id: dict[str, set[int]] = defaultdict(set)
     by_nonce: dict[int, set[str]] = defaultdict(set)
     spends: dict[int, dict[str, int]] = defaultdict(dict)
@@ -138,7 +138,7 @@ def test_of_a_million_hostile_requests_nothing_outside_the_policy_is_signed(tmp_
 
 @given(st.binary(max_size=300) | st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=20), lambda one: st.lists(one, max_size=4) | st.dictionaries(st.text(max_size=12), one, max_size=4), max_leaves=12))  # fmt: skip
 def test_any_line_gets_an_answer_and_never_an_exception(tmp_path_factory: pytest.TempPathFactory, content: Any) -> None:
-    desk = Desk(tmp_path_factory.mktemp("signer"))
+    desk = RestartableSigner(tmp_path_factory.mktemp("signer"))
     sent = content if isinstance(content, bytes) else line(payload=content)
     assert desk.handler.handle(sent)["ok"] is False
 
@@ -168,14 +168,14 @@ REFUSALS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("code", "allowed", "refused"), REFUSALS)
 def test_each_limit_allows_what_is_at_it_and_refuses_what_is_above(
-    desk: Desk, code: str, allowed: dict[str, Any], refused: dict[str, Any]
+    desk: RestartableSigner, code: str, allowed: dict[str, Any], refused: dict[str, Any]
 ) -> None:
     assert desk.ask("refused", **refused)["code"] == code
     assert use_of_day(desk.journal, desk.clock.now()).count == 0
     assert breaches(desk.ask("allowed", **allowed)["raw"]) == []
 
 
-def test_the_same_request_gets_the_same_bytes_after_a_restart_and_counts_once(desk: Desk) -> None:
+def test_the_same_request_gets_the_same_bytes_after_a_restart_and_counts_once(desk: RestartableSigner) -> None:
     first = desk.ask("a", nonce=4)
     desk.start()
     assert desk.ask("a", nonce=4) == first
@@ -183,18 +183,18 @@ def test_the_same_request_gets_the_same_bytes_after_a_restart_and_counts_once(de
 
 
 @pytest.mark.parametrize("change", [{"nonce": 5}, {"gas": 99_000}, {"data": "0x" + CALLS[0]}, {"to": TOKEN, "data": "0x" + selector("transfer(address,uint256)") + "00" * 64}])  # fmt: skip
-def test_another_content_under_a_used_id_is_refused(desk: Desk, change: dict[str, Any]) -> None:
+def test_another_content_under_a_used_id_is_refused(desk: RestartableSigner, change: dict[str, Any]) -> None:
     assert desk.ask("a", nonce=4)["ok"]
     assert desk.ask("a", **{"nonce": 4, **change})["code"] == "S13_ID_CONFLICT"
 
 
-def test_a_nonce_belongs_to_one_request_for_ever(desk: Desk) -> None:
+def test_a_nonce_belongs_to_one_request_for_ever(desk: RestartableSigner) -> None:
     assert desk.ask("a", nonce=4)["ok"]
     desk.clock.at += 100 * DAY_MS
     assert desk.ask("b", nonce=4)["code"] == "S14_NONCE_USED"
 
 
-def test_a_replacement_has_the_same_nonce_and_needs_a_tenth_more(desk: Desk) -> None:
+def test_a_replacement_has_the_same_nonce_and_needs_a_tenth_more(desk: RestartableSigner) -> None:
     first = desk.ask("a", nonce=4)
     assert desk.ask("a", nonce=4, max_fee_per_gas=11 * GWEI)["code"] == "S15_FEE_NOT_HIGHER"
     assert desk.ask("a", nonce=4, max_priority_fee_per_gas=2 * GWEI)["code"] == "S15_FEE_NOT_HIGHER"
@@ -205,7 +205,7 @@ def test_a_replacement_has_the_same_nonce_and_needs_a_tenth_more(desk: Desk) -> 
     assert desk.ask("a", nonce=4) == first  # the first bytes stay what they are
 
 
-def test_replacements_are_limited(desk: Desk) -> None:
+def test_replacements_are_limited(desk: RestartableSigner) -> None:
     codes = [
         desk.ask("a", max_fee_per_gas=fee * GWEI, max_priority_fee_per_gas=fee * GWEI // 20).get("code")
         for fee in (10, 15, 20, 30, 40)
@@ -213,7 +213,7 @@ def test_replacements_are_limited(desk: Desk) -> None:
     assert codes == [None, None, None, None, "S16_REPLACEMENTS"]
 
 
-def test_the_caps_of_a_day_hold_until_the_next_one_even_if_the_clock_goes_back(desk: Desk) -> None:
+def test_the_caps_of_a_day_hold_until_the_next_one_even_if_the_clock_goes_back(desk: RestartableSigner) -> None:
     replies = [desk.ask(f"r{nonce}", nonce=nonce, gas=21_000, max_fee_per_gas=GWEI) for nonce in range(DAY_COUNT_CAP)]
     assert all(reply["ok"] for reply in replies)
     desk.clock.at -= DAY_MS
@@ -222,14 +222,14 @@ def test_the_caps_of_a_day_hold_until_the_next_one_even_if_the_clock_goes_back(d
     assert desk.ask("more", nonce=90)["ok"]
 
 
-def test_value_and_fees_of_a_day_are_capped_together(desk: Desk) -> None:
+def test_value_and_fees_of_a_day_are_capped_together(desk: RestartableSigner) -> None:
     spend = GAS_CAP * FEE_CAP
     replies = [desk.ask(f"r{nonce}", nonce=nonce, gas=GAS_CAP, max_fee_per_gas=FEE_CAP) for nonce in range(12)]
     assert sum(reply["ok"] for reply in replies) == DAY_SPEND_CAP // spend
     assert replies[-1]["code"] == "S11_DAY_SPEND"
 
 
-def test_a_request_is_counted_before_it_is_signed(desk: Desk) -> None:
+def test_a_request_is_counted_before_it_is_signed(desk: RestartableSigner) -> None:
     class Killed(BaseException):
         pass
 
@@ -247,7 +247,7 @@ def test_a_request_is_counted_before_it_is_signed(desk: Desk) -> None:
     assert use_of_day(desk.journal, desk.clock.now()).count == 1
 
 
-def test_what_cannot_be_counted_is_not_signed(desk: Desk) -> None:
+def test_what_cannot_be_counted_is_not_signed(desk: RestartableSigner) -> None:
     other = sqlite3.connect(desk.path, isolation_level=None)
     desk.journal._connection.execute("PRAGMA busy_timeout = 1")
     other.execute("BEGIN IMMEDIATE")
@@ -324,7 +324,7 @@ def test_a_signature_is_read_in_its_canonical_form_only() -> None:
         assert signature_parts(text) is None, text
 
 
-def test_the_handler_shows_its_key_nowhere(desk: Desk) -> None:
+def test_the_handler_shows_its_key_nowhere(desk: RestartableSigner) -> None:
     import copy
 
     assert KEY.hex() not in repr(desk.handler)

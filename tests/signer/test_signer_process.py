@@ -188,7 +188,7 @@ def test_init_makes_a_private_key_file_that_opens_with_its_passphrase(tmp_path: 
 
 
 class Killed(BaseException):
-    """What a test raises where the process ends."""
+    """The process was killed."""
 
 
 KEYSTORE_STEPS = ("os.open", "os.fdopen", "os.fsync")

@@ -72,7 +72,7 @@ POLICY = SuiPolicy.model_validate(
 )
 
 
-class SuiDesk:
+class RestartableSuiSigner:
     """A handler on a journal in a folder, that can be started again."""
 
     def __init__(self, folder: Path) -> None:
@@ -99,11 +99,11 @@ class SuiDesk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> SuiDesk:
-    return SuiDesk(tmp_path)
+def desk(tmp_path: Path) -> RestartableSuiSigner:
+    return RestartableSuiSigner(tmp_path)
 
 
-def test_a_listed_call_is_signed_as_nodes_check_it(desk: SuiDesk) -> None:
+def test_a_listed_call_is_signed_as_nodes_check_it(desk: RestartableSuiSigner) -> None:
     tx = mint(ADDRESS)
     signature = base64.b64decode(desk.ask("a", tx)["signature"])
     assert signature[:1] == b"\0"
@@ -112,7 +112,7 @@ def test_a_listed_call_is_signed_as_nodes_check_it(desk: SuiDesk) -> None:
     assert "0x" + hashlib.blake2b(b"\0" + signature[65:], digest_size=32).hexdigest() == ADDRESS
 
 
-def test_the_transactions_of_the_writer_are_signed(desk: SuiDesk) -> None:
+def test_the_transactions_of_the_writer_are_signed(desk: RestartableSuiSigner) -> None:
     create = transaction(ADDRESS, [], [call("predict::create_manager", [])])
     for number, tx in enumerate((create, deposit(ADDRESS), mint(ADDRESS), fence(ADDRESS))):
         assert desk.ask(f"r{number}", tx)["ok"]
@@ -152,7 +152,7 @@ HANDED_OVER = [
 
 
 @pytest.mark.parametrize(("code", "tx"), HANDED_OVER)
-def test_what_does_more_than_a_listed_call_is_refused(desk: SuiDesk, code: str, tx: bytes) -> None:
+def test_what_does_more_than_a_listed_call_is_refused(desk: RestartableSuiSigner, code: str, tx: bytes) -> None:
     assert desk.ask("a", tx)["code"] == code
     assert desk.describe()["transactions_left"] == 8
 
@@ -170,15 +170,15 @@ BYTES = mint(ADDRESS)
         "no base64!", text(BYTES)[:-1], 5, None,
     ],
 )  # fmt: skip
-def test_bytes_that_are_no_transaction_of_that_kind_are_refused(desk: SuiDesk, tx: Any) -> None:
+def test_bytes_that_are_no_transaction_of_that_kind_are_refused(desk: RestartableSuiSigner, tx: Any) -> None:
     assert desk.ask("a", tx)["code"] == "S01_MALFORMED"
 
 
-def test_another_network_is_refused(desk: SuiDesk) -> None:
+def test_another_network_is_refused(desk: RestartableSuiSigner) -> None:
     assert desk.ask("a", mint(ADDRESS), "mainnet")["code"] == "S18_NETWORK"
 
 
-def test_a_day_is_limited_in_gas_amounts_coins_and_transactions_over_restarts(desk: SuiDesk) -> None:
+def test_a_day_is_limited_in_gas_amounts_coins_and_transactions_over_restarts(desk: RestartableSuiSigner) -> None:
     assert desk.ask("mint", mint(ADDRESS, 10_000_000))["ok"]
     desk.start()
     assert desk.ask("more", mint(ADDRESS, 1))["code"] == "S11_DAY_SPEND"
@@ -191,7 +191,7 @@ def test_a_day_is_limited_in_gas_amounts_coins_and_transactions_over_restarts(de
     assert [reply.get("code") for reply in replies] == [None] * 8 + ["S12_DAY_COUNT"]
 
 
-def test_gas_budgets_of_a_day_are_added_up(desk: SuiDesk) -> None:
+def test_gas_budgets_of_a_day_are_added_up(desk: RestartableSuiSigner) -> None:
     for number in range(8):
         desk.ask(f"r{number}", mint(ADDRESS, number + 1))
     assert desk.describe()["gas_left_mist"] == 100_000_000
@@ -201,7 +201,7 @@ def test_gas_budgets_of_a_day_are_added_up(desk: SuiDesk) -> None:
     assert codes == [None, None, "S11_DAY_SPEND"]
 
 
-def test_the_same_request_gets_the_same_signature_and_counts_once(desk: SuiDesk) -> None:
+def test_the_same_request_gets_the_same_signature_and_counts_once(desk: RestartableSuiSigner) -> None:
     first = desk.ask("a", mint(ADDRESS))
     desk.start()
     assert desk.ask("a", mint(ADDRESS)) == first
@@ -210,7 +210,7 @@ def test_the_same_request_gets_the_same_signature_and_counts_once(desk: SuiDesk)
     assert desk.ask("b", mint(ADDRESS))["code"] == "S13_ID_CONFLICT"
 
 
-def test_neither_description_nor_files_hold_the_key(desk: SuiDesk) -> None:
+def test_neither_description_nor_files_hold_the_key(desk: RestartableSuiSigner) -> None:
     desk.ask("a", mint(ADDRESS))
     shown = json.dumps(desk.describe()) + json.dumps(SuiScheme(POLICY).show(desk.journal, desk.at)) + repr(desk.handler)
     for form in (KEY.hex(), base64.b64encode(KEY).decode(), base64.b64encode(b"\0" + KEY).decode()):
@@ -247,7 +247,7 @@ def spoiled(chance: random.Random) -> bytes:
 def attack(folder: Path, seed: int, requests: int) -> tuple[int, int]:
     """Flip bytes of allowed transactions; what is signed must differ from an allowed one in harmless places only."""
     folder.mkdir(parents=True, exist_ok=True)
-    desk, chance, signed, refused = SuiDesk(folder), random.Random(seed), 0, 0
+    desk, chance, signed, refused = RestartableSuiSigner(folder), random.Random(seed), 0, 0
     for number in range(requests):
         desk.at += chance.randrange(DAY_MS // 4)
         tx = spoiled(chance)

@@ -58,7 +58,7 @@ def rates() -> list[dict[str, Any]]:
     ]
 
 
-class Venue:
+class BinanceServer:
     def __init__(self, faults: Any = lambda number: None, files: dict[str, bytes] | None = None) -> None:
         self.faults, self.files, self.asked, self.paths = faults, files or published(), 0, []
 
@@ -131,7 +131,7 @@ def published() -> dict[str, bytes]:
     return found
 
 
-def bring(lake: Lake, venue: Venue, **more: Any) -> list[DownloadResult]:
+def bring(lake: Lake, venue: BinanceServer, **more: Any) -> list[DownloadResult]:
     fetcher = FakeTime(NOW).fetcher()
     with serving_app(venue.app()) as url:
         asked: dict[str, Any] = {"venue": "binance", "symbols": ("BTC",), "intervals": ("1h",), "from_at": START}
@@ -140,7 +140,7 @@ def bring(lake: Lake, venue: Venue, **more: Any) -> list[DownloadResult]:
 
 
 def test_klines_and_funding_come_whole_from_the_api(lake: Lake) -> None:
-    results = bring(lake, Venue())
+    results = bring(lake, BinanceServer())
     assert [(result.kind, result.symbol, result.rows, result.holes) for result in results] == [
         ("bars", "BTC", COUNT, 0),
         ("funding", "BTC", COUNT // 8, 0),
@@ -151,26 +151,28 @@ def test_klines_and_funding_come_whole_from_the_api(lake: Lake) -> None:
 
 
 def test_files_and_api_bring_the_same_rows(tmp_path: Any) -> None:
-    api = bring(Lake(tmp_path / "api"), Venue())
-    files = bring(Lake(tmp_path / "files"), Venue(), files=True)
+    api = bring(Lake(tmp_path / "api"), BinanceServer())
+    files = bring(Lake(tmp_path / "files"), BinanceServer(), files=True)
     assert [result.digest for result in files] == [result.digest for result in api]
 
 
 @pytest.mark.parametrize("files", [False, True])
 def test_faults_change_nothing_in_what_is_stored(tmp_path: Any, files: bool) -> None:
-    calm = bring(Lake(tmp_path / "calm"), Venue(), files=files)
-    wild = bring(Lake(tmp_path / "wild"), Venue(lambda number: FAULTS[number % 9] if number % 2 else None), files=files)
+    calm = bring(Lake(tmp_path / "calm"), BinanceServer(), files=files)
+    wild = bring(
+        Lake(tmp_path / "wild"), BinanceServer(lambda number: FAULTS[number % 9] if number % 2 else None), files=files
+    )
     assert [result.digest for result in wild] == [result.digest for result in calm]
 
 
 def test_an_unknown_symbol_is_reported(lake: Lake) -> None:
     with pytest.raises(UserError, match="rejects the request") as caught:
-        bring(lake, Venue(), symbols=("NONE",))
+        bring(lake, BinanceServer(), symbols=("NONE",))
     assert "check the symbol" in caught.value.hint
 
 
 def test_a_symbol_with_its_quote_is_filed_without_it(lake: Lake) -> None:
-    assert {result.symbol for result in bring(lake, Venue(), symbols=("BTCUSDT",))} == {"BTC"}
+    assert {result.symbol for result in bring(lake, BinanceServer(), symbols=("BTCUSDT",))} == {"BTC"}
     assert pair_of("BTCUSDC") == "BTCUSDC"
 
 
@@ -198,7 +200,9 @@ def test_what_is_no_file_of_the_venue_is_broken_and_nothing_else(content: bytes)
     ],
 )
 def test_a_published_file_with_bad_rows_is_refused_at_once(lake: Lake, line: str, why: str) -> None:
-    venue = Venue(files={"futures/um/monthly/klines/BTCUSDT/1h/BTCUSDT-1h-2024-01.zip": zipped("a.csv", f"{line}\n")})
+    venue = BinanceServer(
+        files={"futures/um/monthly/klines/BTCUSDT/1h/BTCUSDT-1h-2024-01.zip": zipped("a.csv", f"{line}\n")}
+    )
     with pytest.raises(UserError, match=f"has a file with bad rows: .*{why}"):
         bring(lake, venue, files=True, kinds=("bars",))
     assert venue.asked == 1

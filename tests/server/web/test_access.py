@@ -32,8 +32,8 @@ HOSTILE = '"><img src=x onerror=alert(1)>\u202e<script>alert(1)</script>'
 
 
 @dataclass
-class Site:
-    """A server with a clock that only moves when told."""
+class ServerWithClock:
+    """A server with a clock that only tests move."""
 
     client: TestClient
     accounts: Accounts
@@ -60,13 +60,13 @@ def empty_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def site(empty_home: Path, tmp_path: Path) -> Iterator[Site]:
+def site(empty_home: Path, tmp_path: Path) -> Iterator[ServerWithClock]:
     yield from served(Path(shutil.copytree(empty_home, tmp_path / "home")), Serving(rpm=100))
 
 
-def served(home: Path, serving: Serving) -> Iterator[Site]:
+def served(home: Path, serving: Serving) -> Iterator[ServerWithClock]:
     workspace = open_workspace(load_settings(home))
-    site = Site(None, None, home)  # pyright: ignore[reportArgumentType]
+    site = ServerWithClock(None, None, home)  # pyright: ignore[reportArgumentType]
     app = create_app(workspace, SignIn(digest(TOKEN), random_hex), serving, lambda: site.at)
     site.accounts = app.state.credentials.accounts
     with TestClient(app, base_url=ADDRESS, follow_redirects=False) as client:
@@ -88,7 +88,9 @@ def served(home: Path, serving: Serving) -> Iterator[Site]:
         ("", False),
     ],
 )
-def test_a_request_under_a_foreign_name_is_refused_whatever_it_carries(site: Site, host: str, allowed: bool) -> None:
+def test_a_request_under_a_foreign_name_is_refused_whatever_it_carries(
+    site: ServerWithClock, host: str, allowed: bool
+) -> None:
     reply = site.client.get("/api/me", headers={**BEARER, "Host": host})
     assert reply.status_code == (200 if allowed else 400)
     assert allowed or reply.json()["code"] == "bad_host"
@@ -114,7 +116,9 @@ def test_other_machines_are_served_only_when_a_user_has_a_password(empty_home: P
             require_users(workspace, "0.0.0.0")
 
 
-def test_a_password_gives_a_session_with_a_cookie_that_no_script_and_no_other_site_can_use(site: Site) -> None:
+def test_a_password_gives_a_session_with_a_cookie_that_no_script_and_no_other_site_can_use(
+    site: ServerWithClock,
+) -> None:
     reply = site.sign_in()
     assert (reply.status_code, reply.headers["location"]) == (303, "/settings")
     cookie = reply.headers["set-cookie"]
@@ -135,7 +139,7 @@ def test_behind_an_https_proxy_the_cookie_is_for_https_and_the_address_is_the_on
         assert "max-age" in reply.headers["strict-transport-security"]
 
 
-def test_the_secret_of_a_session_is_not_in_the_database_and_is_new_at_every_sign_in(site: Site) -> None:
+def test_the_secret_of_a_session_is_not_in_the_database_and_is_new_at_every_sign_in(site: ServerWithClock) -> None:
     site.sign_in()
     first = site.client.cookies[COOKIE]
     site.sign_in(**{"X-CSRF-Token": site.csrf})
@@ -152,12 +156,12 @@ def test_the_secret_of_a_session_is_not_in_the_database_and_is_new_at_every_sign
 @pytest.mark.parametrize(
     "wanted", ["https://evil.example", "//evil.example", "/\\evil.example", "javascript:alert(1)", "/\n//evil.example"]
 )
-def test_signing_in_never_leads_to_another_site(site: Site, wanted: str) -> None:
+def test_signing_in_never_leads_to_another_site(site: ServerWithClock, wanted: str) -> None:
     form = {"name": "anna", "password": PASSWORD, "next": wanted}
     assert site.client.post("/sign-in", data=form).headers["location"] == "/"
 
 
-def test_a_wrong_password_an_unknown_name_and_a_disabled_user_get_the_same_words(site: Site) -> None:
+def test_a_wrong_password_an_unknown_name_and_a_disabled_user_get_the_same_words(site: ServerWithClock) -> None:
     site.accounts.users.add("off", "viewer", HASH)
     site.accounts.change_user("off", disabled=True)
     site.accounts.users.add("none", "viewer", "")
@@ -171,7 +175,7 @@ def test_a_wrong_password_an_unknown_name_and_a_disabled_user_get_the_same_words
 NAMES = ("anna", "ghost", "off", "none")
 
 
-def test_attempts_to_sign_in_are_limited_for_a_name_from_an_address(site: Site) -> None:
+def test_attempts_to_sign_in_are_limited_for_a_name_from_an_address(site: ServerWithClock) -> None:
     statuses = [site.sign_in(password="wrong").status_code for _ in range(11)]
     assert statuses == [401] * 10 + [429]
     assert site.sign_in().status_code == 429
@@ -188,14 +192,14 @@ def test_attempts_from_one_address_do_not_keep_a_user_out_elsewhere(empty_home: 
         assert site.sign_in(**{"X-Forwarded-For": "203.0.113.2"}).status_code == 303
 
 
-def test_a_long_name_is_cut_before_it_is_counted_and_shown(site: Site) -> None:
+def test_a_long_name_is_cut_before_it_is_counted_and_shown(site: ServerWithClock) -> None:
     refused = site.sign_in("x" * 100_000)
     assert refused.status_code == 401
     assert "x" * 1_000 not in refused.text
 
 
 def test_the_right_password_of_a_session_is_not_counted_as_an_attempt(
-    site: Site, monkeypatch: pytest.MonkeyPatch
+    site: ServerWithClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pitboss.bootstrap.accounts.hash_password", lambda *_: HASH)  # a new one takes half a second
     site.sign_in()
@@ -205,7 +209,7 @@ def test_the_right_password_of_a_session_is_not_counted_as_an_attempt(
     assert {reply.status_code for reply in replies} == {204}
 
 
-def test_requests_of_one_caller_are_limited(site: Site) -> None:
+def test_requests_of_one_caller_are_limited(site: ServerWithClock) -> None:
     statuses = [site.client.get("/api/me", headers=BEARER).status_code for _ in range(101)]
     assert statuses == [200] * 100 + [429]
     assert site.client.get("/api/me", headers=BEARER).headers["retry-after"] == "60"
@@ -213,7 +217,7 @@ def test_requests_of_one_caller_are_limited(site: Site) -> None:
     assert site.client.get("/api/me", headers=BEARER).status_code == 200
 
 
-def test_a_session_ends_without_requests_and_after_a_week_in_any_case(site: Site) -> None:
+def test_a_session_ends_without_requests_and_after_a_week_in_any_case(site: ServerWithClock) -> None:
     site.sign_in()
     site.at += 11 * HOUR_MS
     assert site.client.get("/api/me").status_code == 200
@@ -226,7 +230,7 @@ def test_a_session_ends_without_requests_and_after_a_week_in_any_case(site: Site
     assert last == 401
 
 
-def test_signing_out_ends_the_session_at_once(site: Site) -> None:
+def test_signing_out_ends_the_session_at_once(site: ServerWithClock) -> None:
     site.sign_in()
     secret = site.client.cookies[COOKIE]
     assert site.client.post("/sign-out", data={"csrf": "wrong"}).status_code == 403
@@ -249,7 +253,7 @@ def test_signing_out_ends_the_session_at_once(site: Site) -> None:
     ],
 )
 def test_a_write_with_a_session_needs_the_token_of_its_page_and_comes_from_this_site(
-    site: Site, headers: dict[str, str], status: int
+    site: ServerWithClock, headers: dict[str, str], status: int
 ) -> None:
     site.sign_in()
     given = {name: site.csrf if value == "RIGHT" else value for name, value in headers.items()}
@@ -258,12 +262,12 @@ def test_a_write_with_a_session_needs_the_token_of_its_page_and_comes_from_this_
     assert len(site.accounts.tokens.list()) == (status == 201)
 
 
-def test_another_site_cannot_sign_a_user_in(site: Site) -> None:
+def test_another_site_cannot_sign_a_user_in(site: ServerWithClock) -> None:
     assert site.sign_in(Origin="https://evil.example").status_code == 403
     assert site.sign_in(**{"Sec-Fetch-Site": "cross-site"}).status_code == 403
 
 
-def test_a_token_has_the_least_of_its_role_and_that_of_its_user_and_ends(site: Site) -> None:
+def test_a_token_has_the_least_of_its_role_and_that_of_its_user_and_ends(site: ServerWithClock) -> None:
     site.accounts.users.add("eve", "author", HASH)
     eve = site.accounts.users.get("eve")
     assert eve is not None
@@ -298,7 +302,7 @@ def test_a_server_deletes_what_is_older_than_the_audit_log_is_to_be_kept(empty_h
     assert actions == ["audit prune", "399 days ago"]
 
 
-def test_a_token_with_scopes_does_no_more_than_they_name(site: Site) -> None:
+def test_a_token_with_scopes_does_no_more_than_they_name(site: ServerWithClock) -> None:
     body = {"label": "watch", "role": "author", "scopes": ["runs:write", "account:read"]}
     created = site.client.post("/api/tokens", json=body, headers=BEARER).json()
     bearer = {"Authorization": f"Bearer {created['token']}"}
@@ -317,13 +321,13 @@ def test_a_token_with_scopes_does_no_more_than_they_name(site: Site) -> None:
 
 
 @pytest.mark.parametrize("scopes", [[], ["runs:erase"], ["runs:read", ""], ["*"]])
-def test_a_token_without_a_real_scope_is_not_created(site: Site, scopes: list[str]) -> None:
+def test_a_token_without_a_real_scope_is_not_created(site: ServerWithClock, scopes: list[str]) -> None:
     reply = site.client.post("/api/tokens", json={"label": "a", "scopes": scopes}, headers=BEARER)
     assert reply.status_code == 422
     assert site.accounts.tokens.list() == []
 
 
-def test_a_disabled_user_loses_sessions_and_tokens_at_once(site: Site) -> None:
+def test_a_disabled_user_loses_sessions_and_tokens_at_once(site: ServerWithClock) -> None:
     site.accounts.users.add("eve", "viewer", HASH)
     eve = site.accounts.users.get("eve")
     assert eve is not None
@@ -336,7 +340,7 @@ def test_a_disabled_user_loses_sessions_and_tokens_at_once(site: Site) -> None:
     assert site.client.get("/api/me", headers={"Authorization": f"Bearer {text}"}).status_code == 401
 
 
-def test_a_user_changes_its_password_with_the_present_one_in_a_session(site: Site) -> None:
+def test_a_user_changes_its_password_with_the_present_one_in_a_session(site: ServerWithClock) -> None:
     body = {"present": PASSWORD, "password": "another long password"}
     assert site.client.put("/api/me/password", json=body, headers=BEARER).status_code == 403
     site.sign_in()
@@ -353,7 +357,7 @@ def test_a_user_changes_its_password_with_the_present_one_in_a_session(site: Sit
     assert site.sign_in(password="another long password").status_code == 303
 
 
-def test_large_requests_are_refused_by_their_length_and_by_what_arrives(site: Site) -> None:
+def test_large_requests_are_refused_by_their_length_and_by_what_arrives(site: ServerWithClock) -> None:
     reply = site.client.post("/api/tokens", content=b"x" * 1_000_001, headers=BEARER)
     assert (reply.status_code, reply.json()["code"]) == (413, "too_large")
     streamed = site.client.post(
@@ -363,7 +367,7 @@ def test_large_requests_are_refused_by_their_length_and_by_what_arrives(site: Si
     assert site.client.post("/api/tokens", headers={**BEARER, "Content-Length": "x"}).status_code == 400
 
 
-def test_every_write_is_in_the_audit_log_with_who_and_from_where(site: Site) -> None:
+def test_every_write_is_in_the_audit_log_with_who_and_from_where(site: ServerWithClock) -> None:
     site.sign_in(password="wrong")
     site.sign_in()
     headers = {"X-CSRF-Token": site.csrf}
@@ -387,7 +391,9 @@ def test_every_write_is_in_the_audit_log_with_who_and_from_where(site: Site) -> 
 @pytest.mark.parametrize(
     "secret", ["gsk_Canary0123456789", "GSK_CANARY_0123456789", "gsk_canary/0123456789", "gsk_canary" * 7]
 )
-def test_a_key_in_place_of_its_name_is_not_entered_into_the_audit_log(site: Site, method: str, secret: str) -> None:
+def test_a_key_in_place_of_its_name_is_not_entered_into_the_audit_log(
+    site: ServerWithClock, method: str, secret: str
+) -> None:
     for body in ({"value": ""}, {}):
         reply = site.client.request(method, f"/api/keys/{secret}", json=body, headers=BEARER)
         assert reply.status_code in (404, 405, 422)
@@ -398,7 +404,7 @@ def test_a_key_in_place_of_its_name_is_not_entered_into_the_audit_log(site: Site
     assert "canary" not in str(entries).lower()
 
 
-def test_the_audit_log_names_the_key_that_was_stored_and_removed(site: Site) -> None:
+def test_the_audit_log_names_the_key_that_was_stored_and_removed(site: ServerWithClock) -> None:
     for name in ("groq", "MY_SERVER_TOKEN"):
         assert (
             site.client.put(f"/api/keys/{name}", json={"value": "gsk_s3cr3t_0123"}, headers=BEARER).status_code == 204
@@ -410,7 +416,7 @@ def test_the_audit_log_names_the_key_that_was_stored_and_removed(site: Site) -> 
     assert [entry["object"] for entry in entries] == [f"/api/keys/{name}" for name in names]
 
 
-def test_no_response_has_a_key_a_password_or_its_hash(site: Site) -> None:
+def test_no_response_has_a_key_a_password_or_its_hash(site: ServerWithClock) -> None:
     secret = "sk_" + "s3cr3t" * 6
     assert site.client.put("/api/keys/groq", json={"value": secret}, headers=BEARER).status_code == 204
     assert site.client.put("/api/keys/groq", json={"value": secret + " "}, headers=BEARER).status_code == 422
@@ -425,7 +431,7 @@ def test_no_response_has_a_key_a_password_or_its_hash(site: Site) -> None:
     assert site.client.delete("/api/keys/groq", headers=BEARER).status_code == 404
 
 
-def test_a_hostile_label_is_text_on_the_page_and_a_hostile_name_is_refused(site: Site) -> None:
+def test_a_hostile_label_is_text_on_the_page_and_a_hostile_name_is_refused(site: ServerWithClock) -> None:
     created = site.client.post("/api/tokens", json={"label": HOSTILE}, headers=BEARER)
     assert created.status_code == 201
     for tab in ("tokens", "audit"):
@@ -440,7 +446,7 @@ def test_a_hostile_label_is_text_on_the_page_and_a_hostile_name_is_refused(site:
     assert "<img src=x" not in site.client.get("/settings?tab=audit", headers=BEARER).text
 
 
-def test_a_budget_is_changed_in_the_file_with_its_comments_and_holds_at_once(site: Site) -> None:
+def test_a_budget_is_changed_in_the_file_with_its_comments_and_holds_at_once(site: ServerWithClock) -> None:
     home = site.home
     before = "# ours\nmax_gap = 3 # bars\ndaily_usd = 1.5 # a day\n"
     (home / "settings.toml").write_text(before)
@@ -455,7 +461,7 @@ def test_a_budget_is_changed_in_the_file_with_its_comments_and_holds_at_once(sit
     assert (home / "settings.toml").read_text().endswith("# a day\nconfirm_above_usd = 0\n")
 
 
-def test_an_error_is_a_page_for_a_person_and_problem_json_for_a_program(site: Site) -> None:
+def test_an_error_is_a_page_for_a_person_and_problem_json_for_a_program(site: ServerWithClock) -> None:
     site.sign_in()
     assert "there is nothing at this address" in site.client.get("/nothing", headers={"Accept": "text/html"}).text
     for headers in ({"Accept": "application/json"}, {"Sec-Fetch-Dest": "empty"}):
@@ -465,7 +471,7 @@ def test_an_error_is_a_page_for_a_person_and_problem_json_for_a_program(site: Si
     assert (wanted.status_code, wanted.headers["location"]) == (303, "/sign-in?next=%2Fsettings%3Ftab%3Dusers")
 
 
-def test_an_entry_of_the_audit_log_that_was_changed_is_marked(site: Site) -> None:
+def test_an_entry_of_the_audit_log_that_was_changed_is_marked(site: ServerWithClock) -> None:
     site.sign_in()
     with open_database(site.home / "pitboss.db") as database, database.write() as connection:
         connection.exec_driver_sql("UPDATE audit_log SET user_name = 'eve'")

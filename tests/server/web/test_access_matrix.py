@@ -42,7 +42,7 @@ MISSING["approval"] = "9e8d7c6b5a4c9e8d7c6b5a4c9e8d7c6b"
 
 
 @dataclass
-class World:
+class ServerOfTwoOwners:
     """A server with the things of two owners: `theirs` of the owner `local`, `own` of the owner `anna`."""
 
     client: TestClient
@@ -95,7 +95,7 @@ class World:
 
 
 @pytest.fixture(scope="module")
-def world(demo_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def world(demo_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerOfTwoOwners]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PITBOSS_EXECUTOR", "none")
         home = Path(shutil.copytree(demo_home, tmp_path_factory.mktemp("matrix") / "home"))
@@ -134,7 +134,7 @@ def world(demo_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
             own["token"] = stored.id
         app = create_app(workspace, SignIn(digest(TOKEN), random_hex))
         with TestClient(app, base_url=ADDRESS, follow_redirects=False, raise_server_exceptions=False) as client:
-            yield World(client, workspace, tokens, theirs, own)
+            yield ServerOfTwoOwners(client, workspace, tokens, theirs, own)
 
 
 def kind_of(name: str) -> str | None:
@@ -184,13 +184,13 @@ def _value(schema: dict[str, Any], definitions: dict[str, Any], name: str, ids: 
     return {"array": [], "integer": 1, "number": 1, "boolean": False}.get(schema.get("type", ""), "2025-06-01")
 
 
-def test_every_route_names_a_role_unless_it_is_known_to_be_open(world: World) -> None:
+def test_every_route_names_a_role_unless_it_is_known_to_be_open(world: ServerOfTwoOwners) -> None:
     assert len(world.routes) > 20
     open_routes = {route.path for _, route in world.routes if role_of(route) is None}
     assert open_routes <= OPEN
 
 
-def test_without_credentials_a_program_is_refused_and_a_person_is_sent_to_sign_in(world: World) -> None:
+def test_without_credentials_a_program_is_refused_and_a_person_is_sent_to_sign_in(world: ServerOfTwoOwners) -> None:
     faults = []
     for method, route in world.routes:
         if route.path in OPEN:
@@ -207,7 +207,7 @@ def test_without_credentials_a_program_is_refused_and_a_person_is_sent_to_sign_i
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_a_role_may_do_what_it_is_for_and_nothing_more(world: World, role: Role) -> None:
+def test_a_role_may_do_what_it_is_for_and_nothing_more(world: ServerOfTwoOwners, role: Role) -> None:
     faults = []
     for method, route in world.routes:
         needed = role_of(route)
@@ -228,7 +228,9 @@ def refused_by_scope(reply: Any) -> bool:
     return "needs the scope" in reply.text or "token with scopes" in reply.text
 
 
-def test_a_route_is_open_to_a_token_with_its_scope_and_to_none_with_all_the_other_scopes(world: World) -> None:
+def test_a_route_is_open_to_a_token_with_its_scope_and_to_none_with_all_the_other_scopes(
+    world: ServerOfTwoOwners,
+) -> None:
     app: Any = world.client.app
     offered, faults, seen = set(app.state.scopes), [], set[str]()
     for method, route in world.routes:
@@ -249,7 +251,9 @@ def test_a_route_is_open_to_a_token_with_its_scope_and_to_none_with_all_the_othe
 
 
 @pytest.mark.parametrize("role", ["viewer", "admin"])
-def test_what_belongs_to_another_owner_is_exactly_like_what_does_not_exist(world: World, role: Role) -> None:
+def test_what_belongs_to_another_owner_is_exactly_like_what_does_not_exist(
+    world: ServerOfTwoOwners, role: Role
+) -> None:
     faults = []
     for method, route in world.routes:
         if role_of(route) is None or route.path.startswith(SHARED) or (role == "admin" and "tokens/" in route.path):
@@ -273,7 +277,7 @@ def _without(reply: Any, ids: dict[str, str]) -> str:
 
 
 @pytest.mark.parametrize("role", ["viewer", "admin"])
-def test_no_list_has_anything_of_another_owner(world: World, role: Role) -> None:
+def test_no_list_has_anything_of_another_owner(world: ServerOfTwoOwners, role: Role) -> None:
     faults, seen = [], set[str]()
     for method, route in world.routes:
         if method != "GET" or "{" in route.path or role_of(route) is None or route.path.startswith(SHARED):
@@ -288,7 +292,7 @@ def test_no_list_has_anything_of_another_owner(world: World, role: Role) -> None
     assert world.own["run"] in seen
 
 
-def test_after_all_that_the_things_of_the_other_owner_are_unchanged(world: World) -> None:
+def test_after_all_that_the_things_of_the_other_owner_are_unchanged(world: ServerOfTwoOwners) -> None:
     own = world.workspace.owned_by("local")
     assert own.runs.get(world.theirs["run"]).status == "complete"
     assert own.skills.get(world.theirs["skill"]).version == 1

@@ -21,8 +21,8 @@ from provider_thread import fake_provider
 Event = tuple[str, dict[str, Any]]
 
 
-class Model:
-    """A model behind HTTP that calls the tools it is told to and answers from their results."""
+class ScriptedEndpoint:
+    """A model behind HTTP that calls the tools of a script and answers from their results."""
 
     def __init__(self) -> None:
         self.tools: list[tuple[str, Mapping[str, Any]]] = [("refusals_by_rule", {})]
@@ -42,12 +42,12 @@ class Model:
 
 
 @pytest.fixture
-def model() -> Model:
-    return Model()
+def model() -> ScriptedEndpoint:
+    return ScriptedEndpoint()
 
 
 @pytest.fixture
-def server(model: Model, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeProvider]:
+def server(model: ScriptedEndpoint, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeProvider]:
     """A configured model. Ask for it before the client."""
     with fake_provider(lambda question: model(question)) as server:
         for name, value in {
@@ -84,7 +84,7 @@ def asked(client: TestClient, text: str = "Which rule refuses most?", **body: st
 
 
 def test_a_question_streams_its_steps_its_text_and_its_end(
-    server: FakeProvider, client: TestClient, model: Model, run_id: str, workspace: Workspace
+    server: FakeProvider, client: TestClient, model: ScriptedEndpoint, run_id: str, workspace: Workspace
 ) -> None:
     model.answer = f"R3_POSITION_CAP refused 8 times [run {run_id} tick 2025-01-22T05:00:00Z rule R3_POSITION_CAP]."
     *told, (name, done) = asked(client, about=run_id)
@@ -106,7 +106,7 @@ def test_a_question_streams_its_steps_its_text_and_its_end(
 
 
 def test_text_that_was_not_the_answer_is_withdrawn_and_a_streamed_answer_is_paid(
-    server: FakeProvider, client: TestClient, model: Model, run_id: str
+    server: FakeProvider, client: TestClient, model: ScriptedEndpoint, run_id: str
 ) -> None:
     model.script = [
         provider.spoken("Let me look.\n", wishes=[("refusals_by_rule", {})]),
@@ -124,7 +124,9 @@ def test_text_that_was_not_the_answer_is_withdrawn_and_a_streamed_answer_is_paid
     assert all(question["stream"] for question in server.questions)
 
 
-def test_a_prepared_action_comes_as_a_card(server: FakeProvider, client: TestClient, model: Model, run_id: str) -> None:
+def test_a_prepared_action_comes_as_a_card(
+    server: FakeProvider, client: TestClient, model: ScriptedEndpoint, run_id: str
+) -> None:
     del server
     model.tools = [("propose_skill_edit", {"set": "risk.max_leverage=2"})]
     model.answer = "Confirm the card."
@@ -163,7 +165,7 @@ def test_what_is_not_there_is_not_found(server: FakeProvider, client: TestClient
 
 
 def test_an_error_of_the_model_ends_the_stream_with_a_problem(
-    server: FakeProvider, client: TestClient, model: Model
+    server: FakeProvider, client: TestClient, model: ScriptedEndpoint
 ) -> None:
     model.play = provider.error(401, "your key test-key-123456 is not valid")
     (name, problem) = asked(client)[-1]
@@ -208,7 +210,9 @@ def test_requests_without_credentials_are_refused(anonymous: TestClient) -> None
     assert anonymous.post("/api/chat", json={"text": "Hello?"}).status_code == 401
 
 
-def test_one_person_has_few_questions_at_once(server: FakeProvider, client: TestClient, model: Model) -> None:
+def test_one_person_has_few_questions_at_once(
+    server: FakeProvider, client: TestClient, model: ScriptedEndpoint
+) -> None:
     del server
     model.tools = []
     desk = desk_of(client.app)  # type: ignore[arg-type]
@@ -222,7 +226,7 @@ def test_one_person_has_few_questions_at_once(server: FakeProvider, client: Test
     assert asked(client)[-1][0] == "done"
 
 
-class _Waiting:
+class _UnansweredSession:
     """A session whose answer never comes."""
 
     def __init__(self) -> None:
@@ -239,7 +243,7 @@ class _Waiting:
 
 
 def test_the_work_ends_when_the_caller_goes_away() -> None:
-    session, desk, conversation = _Waiting(), ChatDesk(), Conversation("c")
+    session, desk, conversation = _UnansweredSession(), ChatDesk(), Conversation("c")
     desk.begin("local", conversation)
     stream = ChatStream(desk, "local", session, conversation)  # type: ignore[arg-type]
     stream.start("Hello?")

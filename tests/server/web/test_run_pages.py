@@ -36,8 +36,8 @@ def run(workspace: Workspace) -> Run:
     return workspace.runs.listing(1).runs[0]
 
 
-class Elements(HTMLParser):
-    """What of a page could run or load something."""
+class ActiveElements(HTMLParser):
+    """The elements of a page that could run a script or load something."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -156,7 +156,7 @@ def test_the_page_is_the_report_with_a_table_of_its_own(browser_session: TestCli
     assert '<table class="decisions"' not in page.text
     for link in (f"/api/runs/{run.id}/report", f"/api/runs/{run.id}/bundle"):
         assert f'href="{link}"' in page.text
-    elements = Elements(page.text)
+    elements = ActiveElements(page.text)
     assert elements.handlers == []
     assert all(source and source.startswith("/static/") for source in elements.scripts)
     assert browser_session.get("/runs/nothing").status_code == 404
@@ -269,7 +269,7 @@ def test_hostile_text_is_inert_in_page_table_and_drawer(client: TestClient, work
     assert HOSTILE[:40] in rows[0]["reason"]
     for path in (f"/runs/{hostile.id}", *[f"/runs/{hostile.id}/decisions/{row['seq']}" for row in rows], "/runs"):
         text = client.get(path).text
-        elements = Elements(text)
+        elements = ActiveElements(text)
         assert "img" not in elements.tags
         assert elements.handlers == []
         assert all(source and source.startswith("/static/") for source in elements.scripts)

@@ -401,7 +401,7 @@ def test_nonces_rise_even_if_the_clock_goes_back(desk: AgentDesk) -> None:
 
 
 class Killed(BaseException):
-    """The process is gone."""
+    """The process was killed."""
 
 
 class DiesSigning(HyperliquidScheme):

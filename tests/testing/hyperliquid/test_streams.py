@@ -10,8 +10,8 @@ from pitboss.testing.hyperliquid.streams import StreamHub, StreamSession
 from testing.hyperliquid.client import PlainClient, cloid, still_exchange
 
 
-class Listener:
-    """A client of one session that keeps what it gets."""
+class RecordingClient:
+    """A client of one session that records its messages."""
 
     def __init__(self, client: PlainClient) -> None:
         self.hub = StreamHub(client.gateway)
@@ -45,7 +45,7 @@ def test_prices_are_sent_at_once_and_at_every_step_until_unsubscribed(
     kind: str, fields: dict[str, Any], key: str
 ) -> None:
     client = PlainClient()
-    listener = Listener(client)
+    listener = RecordingClient(client)
     listener.subscribe(kind, **fields)
     response = {"method": "subscribe", "subscription": {"type": kind, **fields}}
     assert listener.messages[0] == {"channel": "subscriptionResponse", "data": response}
@@ -59,7 +59,7 @@ def test_prices_are_sent_at_once_and_at_every_step_until_unsubscribed(
 
 def test_a_candle_grows_and_gives_way_to_the_next() -> None:
     client = PlainClient()
-    listener = Listener(client)
+    listener = RecordingClient(client)
     listener.subscribe("candle", coin="BTC", interval="1m")
     client.exchange.set_price("BTC", Decimal(69_000))
     client.wait(61)
@@ -72,7 +72,7 @@ def test_a_candle_grows_and_gives_way_to_the_next() -> None:
 def test_an_account_gets_a_snapshot_first_and_then_its_events_before_the_answer_of_the_request() -> None:
     client = PlainClient(still_exchange(step_ms=60_000))
     client.order("BTC", True, "69000", "0.01", "Ioc")
-    listener = Listener(client)
+    listener = RecordingClient(client)
     for kind in ("userFills", "orderUpdates", "userEvents", "userFundings"):
         listener.subscribe(kind, user=client.user)
     listener.subscribe("allMids")  # keeps the connection from being closed as idle
@@ -92,7 +92,7 @@ def test_an_account_gets_a_snapshot_first_and_then_its_events_before_the_answer_
 
 def test_trades_and_cancels_by_the_exchange_are_told() -> None:
     client = PlainClient()
-    listener = Listener(client)
+    listener = RecordingClient(client)
     listener.subscribe("trades", coin="BTC")
     listener.subscribe("userEvents", user=client.user)
     client.order("BTC", True, "69000", "0.01", "Ioc")
@@ -104,7 +104,7 @@ def test_trades_and_cancels_by_the_exchange_are_told() -> None:
 
 def test_what_cannot_be_read_is_answered_with_an_error_and_pings_with_pongs() -> None:
     client = PlainClient()
-    listener = Listener(client)
+    listener = RecordingClient(client)
     for message in ({"method": "ping"}, {"method": "sing"}, [], {"method": "subscribe", "subscription": {"type": "x"}}):
         listener.send(message)
     listener.subscribe("l2Book", coin="NOPE")
@@ -116,7 +116,7 @@ def test_what_cannot_be_read_is_answered_with_an_error_and_pings_with_pongs() ->
 
 def test_a_connection_that_is_sent_nothing_for_a_minute_is_closed_and_pings_keep_it() -> None:
     client = PlainClient()
-    quiet, lively = Listener(client), Listener(client)
+    quiet, lively = RecordingClient(client), RecordingClient(client)
     for _ in range(3):
         client.wait(40)
         lively.send({"method": "ping"})
@@ -126,7 +126,7 @@ def test_a_connection_that_is_sent_nothing_for_a_minute_is_closed_and_pings_keep
 
 def test_requests_can_be_posted_over_a_stream() -> None:
     client = PlainClient()
-    listener = Listener(client)
+    listener = RecordingClient(client)
     listener.send({"method": "post", "id": 7, "request": {"type": "info", "payload": {"type": "allMids"}}})
     action = {"type": "action", "payload": client.body({"type": "noop"})}
     listener.send({"method": "post", "id": 8, "request": action})
