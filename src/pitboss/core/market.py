@@ -3,6 +3,7 @@
 A bar is keyed by its open time and becomes available at its close. Columns are shared, never copied, and read-only.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -15,6 +16,16 @@ from pitboss.core.noun import noun
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 PointKind = Literal["funding", "open_interest", "mark", "oracle"]
+
+
+def plain_ints(values: Ints) -> Sequence[int]:
+    """Rising values as plain integers: a `range` if they are evenly spaced, which saves a list of a hundred thousand."""
+    if len(values) < 2:
+        return values.tolist()
+    first, step = values.item(0), values.item(1) - values.item(0)
+    if step <= 0 or (np.diff(values) != step).any():
+        return values.tolist()
+    return range(first, values.item(-1) + 1, step)
 
 
 class Bar(NamedTuple):

@@ -1,6 +1,6 @@
 """`BarCourse`: a course whose world advances with every closed bar of one symbol."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from pitboss.core.curve import Piece
 from pitboss.core.leg import Leg
-from pitboss.core.market import Bar, Bars
+from pitboss.core.market import Bar, Bars, plain_ints
 from pitboss.core.money import text
 from pitboss.core.receipt import Receipt
 from pitboss.sim.course import Course
@@ -26,9 +26,9 @@ class BarCourse(Course):
     step: Callable[[Any, Bar], tuple[Any, tuple[Receipt, ...]]]
     """The venue's pure function: the world after a bar, and its receipts."""
 
-    def tick_offsets(self) -> list[int]:
+    def tick_offsets(self) -> Sequence[int]:
         """The number of bars that have closed by each tick."""
-        return np.searchsorted(self.bars.open_at + self.bars.interval_ms, self.tick_at, side="right").tolist()
+        return plain_ints(np.searchsorted(self.bars.open_at + self.bars.interval_ms, self.tick_at, side="right"))
 
     def advance(self, world: Any, start: int, stop: int, pause_before_change: bool = False) -> Leg:
         """Apply the bars `[start, stop)`."""

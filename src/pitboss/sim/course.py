@@ -54,7 +54,7 @@ class Course(ABC):
         return True
 
     @abstractmethod
-    def tick_offsets(self) -> list[int]:
+    def tick_offsets(self) -> Sequence[int]:
         """The offset of each tick: everything before that offset has happened when the tick begins."""
 
     @abstractmethod

@@ -19,6 +19,7 @@ from pitboss.core.curve import Curve, split
 from pitboss.core.errors import RunCancelled, TransientError
 from pitboss.core.instant import DAY_MS, Instant, iso
 from pitboss.core.leg import Leg
+from pitboss.core.market import plain_ints
 from pitboss.core.money import CONTEXT, ZERO
 from pitboss.core.ports import Journal
 from pitboss.core.receipt import Receipt
@@ -90,7 +91,7 @@ class _Cursor:
         self.stable = (0, state)
         self.model_failed = False
         self.due = False
-        self.tick_at: list[Instant] = course.tick_at.tolist()
+        self.tick_at = plain_ints(course.tick_at)
         self.offsets = course.tick_offsets()
         self.index = 0 if state.tick_at is None else bisect_right(self.tick_at, state.tick_at)
         self.offset = 0 if state.tick_at is None else self.offsets[self.index - 1]

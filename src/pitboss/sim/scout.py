@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pitboss.core.market import plain_ints
 from pitboss.core.receipt import Receipt
 from pitboss.core.state import State
 from pitboss.sim.course import Course
@@ -31,7 +32,7 @@ class Scout:
 
     def __init__(self, course: Course) -> None:
         self._course, self._ports = course, course.ports
-        self._tick_at: list[int] = course.tick_at.tolist()
+        self._tick_at = plain_ints(course.tick_at)
         self._offsets = course.tick_offsets()
         self._index, self._end = 0, 0
         self._state: State | None = None

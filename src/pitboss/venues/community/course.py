@@ -1,5 +1,6 @@
 """The course of a scenario: heartbeats at multiples of the skill's period; between them the participants and the owner act."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pitboss.core.leg import Leg
@@ -21,9 +22,9 @@ class ScenarioCourse(Course):
         """The world before the first tick."""
         return first_world(self.scenario, int(self.tick_at[0]), self.comment_limit)
 
-    def tick_offsets(self) -> list[int]:
+    def tick_offsets(self) -> Sequence[int]:
         """Each tick is one step."""
-        return list(range(1, len(self.tick_at) + 1))
+        return range(1, len(self.tick_at) + 1)
 
     def advance(self, world: SimulatedWorld, start: int, stop: int, pause_before_change: bool = False) -> Leg:
         """Apply what happens up to and including the moments of the steps `[start, stop)`."""

@@ -13,6 +13,7 @@ from pitboss.core.curve import with_last
 from pitboss.core.errors import InvariantError
 from pitboss.core.instant import DAY_MS, HOUR_MS, Instant
 from pitboss.core.leg import Leg
+from pitboss.core.market import plain_ints
 from pitboss.core.money import decimal, text
 from pitboss.core.receipt import Receipt
 from pitboss.core.state import State, parse_state
@@ -40,9 +41,9 @@ class PerpCourse(Course):
         """Whether the model is asked at every tick; False if the skill has `wake_when` conditions."""
         return not (self.ports.wakes and self.ports.skill.schedule.wake_when)
 
-    def tick_offsets(self) -> list[int]:
+    def tick_offsets(self) -> Sequence[int]:
         """Return, for each tick, the index of the first bar that opens at or after it."""
-        return np.searchsorted(self.tape.open_at, self.tick_at, side="left").tolist()
+        return plain_ints(np.searchsorted(self.tape.open_at, self.tick_at, side="left"))
 
     def advance(self, world: PerpWorld, start: int, stop: int, pause_before_change: bool = False) -> Leg:
         """Process the bars `[start, stop)`, one equity point per bar."""

@@ -23,7 +23,7 @@ def quiet_until(world: PerpWorld, terms: TradingTerms, tape: Tape, start: int, s
     The answer is conservative and never goes past the next midnight, where the day's reference changes. It costs about
     15 µs with a position and 3 µs without, for any length.
     """
-    stop = min(stop, tape.day_stop[start])
+    stop = min(stop, tape.day_stop.item(start))
     if "daily_loss" in world.halts or tape.open_at.item(start) + tape.interval_ms > (world.day + 1) * DAY_MS:
         return start  # the halt may end, or a new day began within a gap: the exact step handles it
     if terms.max_volume_pct is not None and any(position.stopping for position in world.positions.values()):

@@ -50,7 +50,7 @@ class Tape:
     funding_costs: Mapping[str, Floats]
     regular: frozenset[str]
     """Symbols with a bar at every instant and every close inside its bar, so that extremes bound the closes."""
-    day_stop: Sequence[int]
+    day_stop: Ints
     """For each bar, the first later bar that closes after the midnight at or after its own close."""
     breaks: Sequence[int]
     """Bars that are preceded by a gap in time."""
@@ -152,12 +152,11 @@ def _is_regular(bars: Bars, count: int) -> bool:
     return len(bars) == count and bool(np.all((bars.low <= bars.close) & (bars.close <= bars.high)))
 
 
-def _day_stops(open_at: Ints, interval_ms: int) -> list[int]:
+def _day_stops(open_at: Ints, interval_ms: int) -> Ints:
     closes_at = open_at + interval_ms
     day = -(-closes_at // DAY_MS)  # the same for all bars that close after one midnight and up to the next
     ends = np.append(np.flatnonzero(np.diff(day)) + 1, len(day))
-    stops: list[int] = np.repeat(ends, np.diff(ends, prepend=0)).tolist()
-    return stops
+    return np.repeat(ends, np.diff(ends, prepend=0))
 
 
 def _forward(values: Floats) -> Floats:

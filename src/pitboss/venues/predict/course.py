@@ -6,7 +6,7 @@ one step.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,7 +17,7 @@ from pitboss.core.curve import Piece
 from pitboss.core.errors import InvariantError
 from pitboss.core.instant import DAY_MS, MINUTE_MS, Instant
 from pitboss.core.leg import Leg
-from pitboss.core.market import Floats, Ints
+from pitboss.core.market import Floats, Ints, plain_ints
 from pitboss.core.money import text
 from pitboss.core.receipt import Receipt
 from pitboss.core.state import State
@@ -71,9 +71,9 @@ class PredictCourse(Course):
     _columns: list[tuple[list[int], list[int], list[float]]] = field(default_factory=list, init=False, repr=False)
     _late: list[list[int]] = field(default_factory=list, init=False, repr=False)
 
-    def tick_offsets(self) -> list[int]:
+    def tick_offsets(self) -> Sequence[int]:
         """Return the number of updates available at each tick."""
-        return np.searchsorted(self.updates.at, self.tick_at, side="right").tolist()
+        return plain_ints(np.searchsorted(self.updates.at, self.tick_at, side="right"))
 
     def advance(self, world: Desk, start: int, stop: int, pause_before_change: bool = False) -> Leg:
         """Apply updates `start` to `stop`, with one equity point each."""
