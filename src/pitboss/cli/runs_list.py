@@ -83,6 +83,7 @@ def _studies(workspace: "Workspace", status: Status | None, filters: dict[str, A
 
 
 def _run_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+    from pitboss.core.instant import date_range
     from pitboss.report.fork_text import model_column
     from pitboss.runs.listing import result_text
     from pitboss.runs.stored import one_line
@@ -92,7 +93,7 @@ def _run_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
         status_text(row),
         one_line(row["skill"]),
         one_line(model_column(row)),
-        f"{row['from'][:10]} to {row['to'][:10]}",
+        date_range(row["from"], row["to"]),
         result_text(row),
         row["created_at"][:16].replace("T", " "),
     )

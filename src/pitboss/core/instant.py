@@ -121,6 +121,13 @@ def iso(at: Instant) -> str:
     return f"{seconds}.{at % SECOND_MS:03d}Z" if at % SECOND_MS else f"{seconds}Z"
 
 
+def date_range(first: str, last: str) -> str:
+    """A range in dates, from two printed instants; with the times of day if it begins and ends on the same date."""
+    if first[:10] == last[:10]:
+        return f"{first[:10]} {first[11:16]} to {last[11:16]}"
+    return f"{first[:10]} to {last[:10]}"
+
+
 def day_of(at: Instant) -> int:
     """The number of the UTC day, counted from 1970-01-01, that contains the instant."""
     return at // DAY_MS

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pitboss.bootstrap.workspace import Workspace
+from pitboss.core.instant import date_range
 from pitboss.report.figures import plural
 from pitboss.report.fork_text import fork_sentence, model_column
 from pitboss.runs.lineage import is_by_programs
@@ -49,7 +50,7 @@ def runs(workspace: Workspace, limit: int, status: Status | None = None) -> Reco
     rows = [with_relative_report(workspace, short(run, workspace.now())) for run in listing.runs]
     lines = [
         f"{row['run_id']} {row['status']} {one_line(row['skill'], 60)} {one_line(model_column(row), 200)} "
-        f"{row['from'][:10]} to {row['to'][:10]} {_result(row)}"
+        f"{date_range(row['from'], row['to'])} {_result(row)}"
         for row in rows
     ]
     lines += [f"{run_id} is damaged: its row was changed after it was written" for run_id in listing.damaged]

@@ -1,5 +1,6 @@
 """The summary of a comparison: what differs in the inputs, in the results and in the decisions, in sentences."""
 
+from pitboss.core.instant import date_range
 from pitboss.report import figures
 from pitboss.report.source import Plain, pair
 
@@ -12,8 +13,8 @@ def paragraphs(document: Plain) -> list[str]:
 
 
 def run_period(run: Plain) -> str:
-    """The range of a run in days."""
-    return f"{run['from'][:10]} to {run['to'][:10]}"
+    """The range of a run in days, or in minutes within one day."""
+    return date_range(run["from"], run["to"])
 
 
 def verdict(row: Plain) -> str:

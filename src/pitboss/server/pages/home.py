@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
 from pitboss.bootstrap.workspace import Workspace
-from pitboss.core.instant import DAY_MS
+from pitboss.core.instant import DAY_MS, date_range
 from pitboss.core.money import ZERO
 from pitboss.report import figures
 from pitboss.report.markup import Html, join, tag
@@ -132,7 +132,7 @@ def _run_row(run: Mapping[str, Any]) -> tuple[object, ...]:
         tag("a", tag("code", run["run_id"][:8]), href=f"/runs/{run['run_id']}"),
         tag("a", run["skill"], href=skill_path(run["skill"])) if run["skill"] else "",
         run["model"],
-        f"{run['from'][:10]} to {run['to'][:10]}",
+        date_range(run["from"], run["to"]),
         status_badge(run["status"]),
         figures.usd(run["cost_usd"]),
         gain_or_loss(result_text(run), figures.tone(run["result"]) if not run["result_label"] else None),

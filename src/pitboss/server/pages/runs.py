@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse
 
-from pitboss.core.instant import parse_instant
+from pitboss.core.instant import date_range, parse_instant
 from pitboss.report import figures
 from pitboss.report.markup import Html, tag
 from pitboss.report.table import LEFT, RIGHT, gain_or_loss, table
@@ -135,7 +135,7 @@ def _row(row: dict[str, Any]) -> tuple[object, ...]:
         row["skill"],
         row["model"],
         tag("span", status_badge(row["status"]), _share(row)),
-        f"{row['from'][:10]} to {row['to'][:10]}",
+        date_range(row["from"], row["to"]),
         gain_or_loss(result_text(row), None if row["result_label"] else figures.tone(row["result"])),
         figures.usd(row["cost_usd"]),
         figures.clock(parse_instant(row["created_at"])),

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse
 
 from pitboss.bootstrap.workspace import Workspace
+from pitboss.core.instant import date_range
 from pitboss.report import figures
 from pitboss.report.markup import Html, join, tag
 from pitboss.report.shell import section
@@ -204,7 +205,7 @@ def _runs(workspace: Workspace, name: str) -> Html:
         (
             tag("a", tag("code", run["run_id"][:8]), href=f"/runs/{run['run_id']}"),
             run["model"],
-            f"{run['from'][:10]} to {run['to'][:10]}",
+            date_range(run["from"], run["to"]),
             str(run["created_at"])[:16].replace("T", " "),
             status_badge(run["status"]),
             _result(run),
