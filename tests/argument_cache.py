@@ -62,7 +62,7 @@ def _copy(argument: Argument) -> Argument:
 
 def _groups_once(app: App, resolve_lazy: bool = False) -> list[Any]:
     """The groups of a command's commands, until it gets another one or one of them is imported."""
-    state = resolve_lazy, [(id(one), type(one) is CommandSpec and one.is_resolved) for one in _commands(app)]
+    state = resolve_lazy, [(id(one), isinstance(one, CommandSpec) and one.is_resolved) for one in _commands(app)]
     found = _groups.get(id(app))
     if found is None or found[1] != state:
         found = _groups[id(app)] = app, state, _inverse_groups(app, resolve_lazy=resolve_lazy)

@@ -1,6 +1,11 @@
-"""The modules that each command imports: most of a short command's time is imports, so each loads only its own."""
+"""The modules that each command imports: most of a short command's time is imports, so each loads only its own.
 
+Also the help lines that are printed without importing their commands.
+"""
+
+import inspect
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,6 +17,7 @@ import pytest
 from market_files import FROM, TO
 
 from pitboss.cli.commands import COMMANDS, complete_app
+from pitboss.runs.venues import installed
 
 LIBRARIES = {"aiohttp", "mcp", "numpy", "obstore", "polars", "pydantic", "pydantic_ai", "ray", "sqlalchemy", "talib"}
 POSTGRES = "sqlalchemy.dialects.postgresql"
@@ -44,10 +50,17 @@ def loaded_by_each(*commands: list[str]) -> dict[str, set[str]]:
     return {words: set(modules) for words, modules in json.loads(result.stderr.splitlines()[-1]).items()}
 
 
+def command_modules() -> set[str]:
+    """The modules that the commands of pitboss itself are imported from."""
+    modules = {f"pitboss.cli.{entry.target.partition(':')[0]}" for entry in COMMANDS.values()}
+    assert len(modules) > 20
+    return modules
+
+
 @cache
 def loaded_by_descriptions() -> dict[str, set[str]]:
     """The modules that are loaded by what only describes the program; each line loads more than the one before."""
-    return loaded_by_each(["--version"], ["runs", "--help"], ["backtest", "--help"], ["--help"])
+    return loaded_by_each(["--version"], ["--help"], ["runs", "--help"], ["backtest", "--help"])
 
 
 def test_what_only_describes_the_program_loads_no_library_of_its_work() -> None:
@@ -58,11 +71,23 @@ def test_what_only_describes_the_program_loads_no_library_of_its_work() -> None:
 
 
 def test_a_command_loads_the_module_of_no_other() -> None:
-    others = {f"pitboss.cli.{where.partition(':')[0]}" for name, where in COMMANDS.items() if name != "runs"}
-    assert others
-    found = loaded_by_descriptions()
-    assert not found["runs --help"] & others
-    assert not found["--version"] & {*others, "pitboss.cli.runs"}
+    found = loaded_by_descriptions()["runs --help"]
+    assert "pitboss.cli.runs" in found
+    assert not found & (command_modules() - {"pitboss.cli.runs"})
+
+
+def test_the_help_of_the_program_loads_no_command_of_pitboss_and_of_venues_only_their_definitions() -> None:
+    found = loaded_by_descriptions()["--help"]
+    assert not found & command_modules()
+    assert {name for name in found if name.startswith("pitboss.venues.")} == {
+        f"pitboss.venues.{name}" for venue in ("community", "perp", "predict") for name in (venue, f"{venue}.venue")
+    }
+
+
+def test_the_version_loads_nothing_that_commands_share() -> None:
+    shared = {"importlib.metadata", "pitboss.bootstrap.logs", "pitboss.runs", "pitboss.terminal.screen"}
+    found = loaded_by_descriptions()["--version"]
+    assert not found & {*command_modules(), *shared}
 
 
 def test_looking_at_runs_loads_no_market_and_no_agent(
@@ -106,3 +131,60 @@ def test_every_command_is_found_under_the_name_it_gives_itself() -> None:
     assert {name: below.name[0] for name, below in complete_app().resolved_commands().items() if name in COMMANDS} == {
         name: name for name in COMMANDS
     }
+
+
+def test_the_help_line_of_every_command_is_the_first_paragraph_of_its_own_help() -> None:
+    commands = complete_app().resolved_commands()
+    own = {name: inspect.cleandoc(commands[name].help).split("\n\n")[0].replace("\n", " ") for name in COMMANDS}
+    assert {name: entry.help_line for name, entry in COMMANDS.items()} == own
+
+
+IMPORTED_LATER = """
+import contextlib, io, json, sys
+from pitboss.cli.commands import complete_app
+from pitboss.cli.main import main
+
+def printed(*words):
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        assert main(words) == 0
+    return out.getvalue()
+
+before = printed("--help")
+imported = "pitboss.cli.demo" in sys.modules
+command = printed("demo", "--help")
+complete_app().resolved_commands()
+print(json.dumps([before, imported, command, printed("--help")]))
+"""
+
+
+def output(code: str, **environment: str) -> str:
+    """What a program prints in a process of its own."""
+    command = [sys.executable, "-c", code]
+    result = subprocess.run(
+        command, capture_output=True, text=True, timeout=120, check=True, env={**os.environ, **environment}
+    )
+    return result.stdout
+
+
+def test_the_help_is_the_same_before_and_after_all_commands_are_imported() -> None:
+    before, imported, command, after = json.loads(output(IMPORTED_LATER))
+    assert not imported
+    assert before == after
+    assert not [name for name in (*COMMANDS, *installed(), "bench") if f"\n│ {name} " not in before]
+    assert "For example:" in command  # its own help, not only its line in that of the program
+
+
+def test_a_venue_that_cannot_be_loaded_is_listed_with_the_reason(tmp_path: Path) -> None:
+    metadata = tmp_path / "half-1.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: half\nVersion: 1\n", encoding="utf-8")
+    (metadata / "entry_points.txt").write_text("[pitboss.venues]\nhalf = half_venue:VENUE\n", encoding="utf-8")
+    program = "import sys; from pitboss.cli.main import main; sys.exit(main(['--help']))"
+    shown = output(program, PYTHONPATH=str(tmp_path), COLUMNS="200")
+    assert "half         Not available: the venue half cannot be loaded: No module named 'half_venue'." in shown
+    assert "perp         Commands of the perp venue" in shown
+
+
+def test_the_end_of_the_program_looks_for_no_garbage() -> None:
+    code = "import atexit, gc, sys; from pitboss.cli.main import run; sys.argv[1:] = ['--version']"
+    assert int(output(f"{code}; atexit.register(lambda: print(gc.get_freeze_count())); run()").split()[-1]) > 1_000

@@ -28,7 +28,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder on the path; the venue `half` is loaded from the module `half_venue` in it."""
     monkeypatch.syspath_prepend(tmp_path)
     entry = EntryPoint("half", "half_venue:VENUE", venues.GROUP)
-    monkeypatch.setattr(venues, "installed", lambda: {"half": venues.InstalledVenue("half", "half", "1", entry)})
+    monkeypatch.setattr(venues, "installed", lambda: {"half": venues.InstalledVenue("half", entry)})
     venues.venue_named.cache_clear()
     yield tmp_path
     venues.venue_named.cache_clear()

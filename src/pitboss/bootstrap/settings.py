@@ -301,11 +301,10 @@ class VenueSettings(_Declared):
 @cache
 def venue_settings() -> tuple[type[VenueSettings], ...]:
     """The settings models of the installed venues. Imports the venues, so a short command calls it only if it must."""
-    from importlib.metadata import entry_points
-
+    from pitboss.bootstrap.entry_points import entry_points_of
     from pitboss.bootstrap.venue_entry_point import GROUP, load_venue
 
-    models = [load_venue(entry).settings_type() for entry in sorted(entry_points(group=GROUP))]
+    models = [load_venue(entry).settings_type() for entry in entry_points_of(GROUP)]
     return tuple(model for model in models if model is not None)
 
 

@@ -10,6 +10,9 @@ from cyclopts import App, CycloptsError, Parameter, UnknownOptionError
 from cyclopts.exceptions import UnknownCommandError, UnusedCliTokensError
 
 from pitboss import __version__
+from pitboss.cli.command_table import COMMANDS
+from pitboss.cli.lazy_command import LazyCommand, add_lazy_command
+from pitboss.core.errors import UserError
 from pitboss.core.suggestion import did_you_mean, nearest_spelling, suggestion
 from pitboss.terminal.workspace_options import WorkspaceOptions
 
@@ -43,45 +46,10 @@ app = App(
 app.meta.suppress_keyboard_interrupt = (
     False  # the setting is not inherited; without it Ctrl-C would end the process silently
 )
-COMMANDS = {
-    "demo": "demo:demo",
-    "init": "skill:init",
-    "backtest": "backtest:backtest",
-    "submit": "backtest:submit",
-    "worker": "worker:worker",
-    "deploy": "deploy:deploy",
-    "deployments": "deploy:app",
-    "command": "deploy:command",
-    "attribution": "attribution:attribution",
-    "live": "live:app",
-    "watchdog": "watchdog:watchdog",
-    "report": "report:report",
-    "sweep": "study:sweep",
-    "arena": "study:arena",
-    "serve": "serve:serve",
-    "chat": "chat:chat",
-    "users": "users:app",
-    "tokens": "tokens:app",
-    "settings": "settings:settings",
-    "doctor": "doctor:doctor",
-    "completion": "completion:app",
-    "venues": "venue:venues_app",
-    "data": "data:app",
-    "skill": "skill:app",
-    "runs": "runs:app",
-    "jobs": "jobs:app",
-    "models": "models:app",
-    "secrets": "secrets:app",
-    "signer": "signer:app",
-    "tools": "tools:app",
-    "mcp": "mcp:app",
-    "study": "study:app",
-    "audit": "audit:app",
-    "redteam": "redteam:redteam",
-}
-"""The module and attribute of each command or group. A module is imported when its command is used."""
-for name, target in COMMANDS.items():
-    app.command(f"pitboss.cli.{target}", name=name)
+for name, (target, help_line) in COMMANDS.items():
+    add_lazy_command(app, f"pitboss.cli.{target}", name, help_line)
+_venue_commands: dict[str, LazyCommand] = {}
+"""The command groups of venues by name, once `complete_app` has added them."""
 
 
 @cache
@@ -90,28 +58,48 @@ def complete_app() -> App:
 
     Reading the entry points takes as long as a short command, so `import_command` does it only if needed.
     """
-    from importlib.metadata import entry_points
-
+    from pitboss.bootstrap.entry_points import entry_points_of
     from pitboss.runs.venues import installed
 
-    for entry in entry_points(group="pitboss.commands"):
+    for entry in entry_points_of("pitboss.commands"):
         if entry.name not in COMMANDS:  # no package replaces a command of pitboss itself
             app.command(entry.value, name=entry.name)
     if "bench" not in app:
         app.command("pitboss.cli.bench_missing:bench", name="bench")
     for name in installed():
-        app.command(f"pitboss.cli.venue:{name}", name=name)
+        _venue_commands[name] = add_lazy_command(app, f"pitboss.cli.venue:{name}", name)
     return app
 
 
 def import_command(arguments: Sequence[str]) -> None:
-    """Import the module of the given command, or all modules if none is given, because the help lists all commands."""
+    """Import the module of the given command: all modules for an unknown one, none for the help that lists all commands."""
     if _command(arguments) not in COMMANDS and "--version" not in arguments:
         complete_app()
     with suppress(CycloptsError):  # errors are reported when the command line is parsed for execution
         chain, *_ = app.parse_commands(arguments)
-        if not chain or chain[0] in app.help_flags:
-            app.resolved_commands()
+        if chain and chain[0] not in app.help_flags:
+            return
+        if _command(arguments):
+            app.resolved_commands()  # the message about an unknown command needs all of them
+        else:
+            _find_help_lines()
+
+
+def _find_help_lines() -> None:
+    """Find the help lines that are not in `COMMANDS`. Venues are loaded without their commands.
+
+    Commands of other packages are imported: their entry points hold no text.
+    """
+    from pitboss.runs.venues import venue_named
+
+    for name, command in _venue_commands.items():
+        try:
+            command.help = venue_named(name).help_line()
+        except UserError as error:
+            command.help = f"Not available: {error.message}."
+    for name in app:
+        if name not in COMMANDS and name not in _venue_commands:
+            app[name]
 
 
 def _command(arguments: Sequence[str]) -> str:

@@ -45,10 +45,8 @@ def main(arguments: "Sequence[str] | None" = None) -> int:
     """Run one command line and return its exit code."""
     from cyclopts import CycloptsError
 
-    from pitboss.bootstrap.logs import stop_logs
     from pitboss.cli.commands import app, import_command, usage
     from pitboss.core.errors import BudgetExceeded, InvariantError, RunCancelled, TransientError, UserError
-    from pitboss.terminal import screen
 
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     try:
@@ -56,19 +54,19 @@ def main(arguments: "Sequence[str] | None" = None) -> int:
             from pitboss.bootstrap.env_file import load_env_file
 
             if warning := load_env_file():
-                screen.note(f"warning: {warning}")
+                _note(f"warning: {warning}")
         import_command(arguments)
         code = app.meta(arguments, print_error=False, exit_on_error=False, result_action="return_value")
         sys.stdout.flush()
         return code if isinstance(code, int) else OK
     except CycloptsError as error:
-        screen.complain(*usage(error))
+        _complain(*usage(error))
         return USER_ERROR
     except UserError as error:
-        screen.complain(error.message, error.hint)
+        _complain(error.message, error.hint)
         return USER_ERROR
     except (InvariantError, TransientError, BudgetExceeded) as error:
-        screen.complain(str(error))
+        _complain(str(error))
         return FAILED
     except BrokenPipeError:
         _discard_stdout()  # the reader closed the pipe: `pitboss runs export … | head`
@@ -78,28 +76,43 @@ def main(arguments: "Sequence[str] | None" = None) -> int:
             return OK
         raise
     except (KeyboardInterrupt, RunCancelled):
-        screen.note("stopped")
+        _note("stopped")
         return INTERRUPTED
     except Exception as error:
         from pitboss.bootstrap.machine import environment
 
         if _caused_by_interrupt(error):
-            screen.note("stopped")
+            _note("stopped")
             return INTERRUPTED
         if environment("PITBOSS_TRACEBACK"):
             raise
         if isinstance(error, OSError) and error.strerror:  # a full disk or a removed file: not a bug in pitboss
-            screen.complain(f"{error.filename}: {error.strerror}" if error.filename else error.strerror)
+            _complain(f"{error.filename}: {error.strerror}" if error.filename else error.strerror)
             _flush_or_discard_stdout()
             return FAILED
         first = (str(error).splitlines() or [""])[0]
-        screen.complain(
+        _complain(
             f"internal error: {type(error).__name__}: {first}",
             "this is a bug in pitboss; set PITBOSS_TRACEBACK=1 to see the traceback",
         )
         return FAILED
     finally:
-        stop_logs()
+        if "pitboss.bootstrap.logs" in sys.modules:  # otherwise no log was started
+            from pitboss.bootstrap.logs import stop_logs
+
+            stop_logs()
+
+
+def _complain(message: str, hint: str = "") -> None:
+    from pitboss.terminal import screen  # imported late: help and a version are printed without it
+
+    screen.complain(message, hint)
+
+
+def _note(text: str) -> None:
+    from pitboss.terminal import screen
+
+    screen.note(text)
 
 
 def _caused_by_interrupt(error: BaseException | None) -> bool:
@@ -147,6 +160,7 @@ def run() -> "NoReturn":
     except KeyboardInterrupt:  # a second interrupt while the first was being handled
         exec("")
         code = INTERRUPTED
+    gc.freeze()  # the interpreter would look through all objects once more before it ends
     sys.exit(code)
 
 

@@ -52,7 +52,8 @@ def venue_app(name: str) -> App:
         module, _, attribute = venue.commands.partition(":")
         app = getattr(import_module(module), attribute)
     else:
-        app = App(name=name, help=f"Commands of the {name} venue: {venue.summary}.")
+        app = App(name=name)
+    app.help = venue.help_line()
     if "backtest" not in app.resolved_commands():
         app.command(command_for([venue], f"{name} backtest"), name="backtest")
     if venue.routes and "serve" not in app.resolved_commands():

@@ -56,6 +56,8 @@ class Venue(LiveVenue, ABC):
     summary: ClassVar[str] = ""
     commands: ClassVar[str] = ""
     """Import path of a cyclopts `App` with the commands that only this venue has; empty if it has none."""
+    commands_help: ClassVar[str] = ""
+    """The help of `pitboss <venue>`, one line, which `pitboss --help` prints too; empty for a sentence with the summary."""
     routes: ClassVar[str] = ""
     """Import path of a function `(WorkspaceOptions, serve options) -> ASGI app` with the venue's own HTTP server.
 
@@ -86,6 +88,10 @@ class Venue(LiveVenue, ABC):
     """What one intent of a decision is called."""
     file_fields: ClassVar[frozenset[str]] = frozenset()
     """Fields of its request that name files of the machine, or hold their content; the API does not take them."""
+
+    def help_line(self) -> str:
+        """The help of its command group."""
+        return self.commands_help or f"Commands of the {self.name} venue: {self.summary}."
 
     def settings_type(self) -> "type[VenueSettings] | None":
         """The class of the settings that only it has; None if there are none."""

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import Any
 
+from pitboss.bootstrap.entry_points import entry_points_of
 from pitboss.bootstrap.venue_entry_point import GROUP, load_venue
 from pitboss.core.errors import UserError
 from pitboss.core.suggestion import suggestion
@@ -14,23 +15,26 @@ from pitboss.runs.venue import Venue
 
 @dataclass(frozen=True, slots=True)
 class InstalledVenue:
-    """One entry point: the venue's name, and the distribution that provides it."""
+    """One entry point: the venue's name, and the distribution that provides it, whose metadata is read only if needed."""
 
     name: str
-    distribution: str
-    version: str
     entry: EntryPoint
+
+    @property
+    def distribution(self) -> str:
+        """The name of the distribution; empty for an entry point without one."""
+        return self.entry.dist.name if self.entry.dist else ""
+
+    @property
+    def version(self) -> str:
+        """The version of the distribution."""
+        return self.entry.dist.version if self.entry.dist else ""
 
 
 @cache
 def installed() -> Mapping[str, InstalledVenue]:
     """Every installed venue by name, sorted. No venue is imported."""
-    venues: dict[str, InstalledVenue] = {}
-    for entry in entry_points(group=GROUP):
-        distribution = entry.dist
-        name, version = (distribution.name, distribution.version) if distribution else ("", "")
-        venues[entry.name] = InstalledVenue(entry.name, name, version, entry)
-    return dict(sorted(venues.items()))
+    return {entry.name: InstalledVenue(entry.name, entry) for entry in entry_points_of(GROUP)}
 
 
 @cache

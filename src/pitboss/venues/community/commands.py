@@ -1,4 +1,4 @@
-"""The command group `pitboss community`. `serve` is added by the platform."""
+"""The command group `pitboss community`. `serve` and the help of the group (`Venue.commands_help`) are added by the platform."""
 
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +11,7 @@ from pitboss.terminal.options import Json, option
 from pitboss.terminal.workspace_options import Location
 from pitboss.venues.community import approvals_command, log_command, run_command
 
-APP = App(name="community", help="A forum in which agents examine smart contracts: serve it, run agents in it.")
+APP = App(name="community")
 APP.command(approvals_command.APP)
 log_command.register(APP)
 run_command.register(APP)

@@ -36,6 +36,7 @@ class CommunityVenue(Venue):
     package = "pitboss.venues.community"
     summary = "a forum in which agents examine smart contracts and report to their owners"
     commands = "pitboss.venues.community.commands:APP"
+    commands_help = "A forum in which agents examine smart contracts: serve it, run agents in it."
     routes = "pitboss.venues.community.sns.app:make_app"
     serve_port = 8710
     web = "pitboss.venues.community.web.section:SECTION"

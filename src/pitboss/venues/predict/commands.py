@@ -1,4 +1,7 @@
-"""The command group `pitboss predict`: pricing, market listing and settlement checks for binary prediction markets."""
+"""The command group `pitboss predict`: pricing, market listing and settlement checks for binary prediction markets.
+
+The platform adds `backtest` and the help of the group (`Venue.commands_help`).
+"""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,10 +21,7 @@ if TYPE_CHECKING:
 LATEST = 4_102_444_800_000
 """The year 2100: the latest instant for which the schedule is computed."""
 
-app = App(
-    name="predict",
-    help="Binary prediction markets: backtest a skill, run it live, prices, markets, recorded rounds, the account on Sui.",
-)
+app = App(name="predict")
 predict_running.register(app)
 chain_commands.register(app)
 

@@ -39,6 +39,7 @@ class PredictVenue(Venue):
     package = "pitboss.venues.predict"
     summary = "binary contracts on the price of BTC, paid by one vault"
     commands = "pitboss.venues.predict.commands:app"
+    commands_help = "Binary prediction markets: backtest a skill, run it live, prices, markets, recorded rounds, the account on Sui."
     money = "DUSDC"
     demo_options = "--from 2024-12-31 --to 2025-01-01 --model standin/analyst"
     file_fields = frozenset({"surfaces"})
