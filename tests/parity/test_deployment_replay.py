@@ -67,14 +67,14 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaperScene]:
 
 
 @pytest.fixture(scope="module")
-def lived(scene: PaperScene) -> FinishedDeployment:
+def finished_deployment(scene: PaperScene) -> FinishedDeployment:
     clock = StoppingClock(scene.first_at - MINUTE_MS, scene.end_at)
     live = scene.deploy(clock)
     return FinishedDeployment(scene, live, asyncio.run(scene.work(live, clock)))
 
 
 @pytest.fixture(scope="module")
-def interrupted(scene: PaperScene) -> FinishedDeployment:
+def interrupted_deployment(scene: PaperScene) -> FinishedDeployment:
     """A deployment whose process was down for two hours, and whose positions a person closed."""
     opened = next(each.tick_at for each in scene.simulated if codec.loads(each.covered)["after"]["positions"])
     clock, control = StoppingClock(scene.first_at - MINUTE_MS, opened + 40 * MINUTE_MS), Control()
@@ -99,34 +99,34 @@ def parts_and_differences(document: dict[str, Any]) -> set[float]:
 
 @pytest.mark.parametrize(("first_h", "end_h"), [(0, 8), (1.6, 8), (2.5, 5.1), (3.1, 3.6), (5, 8)])
 def test_a_paper_deployment_has_no_difference_from_its_own_replay(
-    lived: FinishedDeployment, first_h: float, end_h: float
+    finished_deployment: FinishedDeployment, first_h: float, end_h: float
 ) -> None:
-    document = lived.attributed(first_h, end_h)
+    document = finished_deployment.attributed(first_h, end_h)
     assert parts_and_differences(document) == {0.0}
     assert document["live"] == document["paper"]
     assert document["live"]["trades"] or end_h == 3.6
 
 
-def test_an_outage_and_a_command_of_a_person_are_replayed_too(interrupted: FinishedDeployment) -> None:
-    document = interrupted.attributed()
-    assert any(each.kind == "span" for each in interrupted.records)
-    assert any("flatten" in codec.loads(each.covered)["flags"] for each in ticks(interrupted.records))
+def test_an_outage_and_a_command_of_a_person_are_replayed_too(interrupted_deployment: FinishedDeployment) -> None:
+    document = interrupted_deployment.attributed()
+    assert any(each.kind == "span" for each in interrupted_deployment.records)
+    assert any("flatten" in codec.loads(each.covered)["flags"] for each in ticks(interrupted_deployment.records))
     assert document["live"]["trades"] >= 1
     assert parts_and_differences(document) == {0.0}
 
 
-def test_a_span_ends_when_its_last_order_has_had_a_bar(lived: FinishedDeployment) -> None:
+def test_a_span_ends_when_its_last_order_has_had_a_bar(finished_deployment: FinishedDeployment) -> None:
     sent = [
         each.tick_at
-        for each in lived.records
+        for each in finished_deployment.records
         if any(receipt["kind"] == "accepted" for receipt in codec.loads(each.covered)["receipts"])
     ]
-    hours = (sent[0] + 1 - lived.scene.first_at) / HOUR_MS
-    assert lived.attributed(0, hours)["compared_until"] == iso(sent[0] - 15 * MINUTE_MS)
+    hours = (sent[0] + 1 - finished_deployment.scene.first_at) / HOUR_MS
+    assert finished_deployment.attributed(0, hours)["compared_until"] == iso(sent[0] - 15 * MINUTE_MS)
 
 
 def test_a_span_is_replayed_again_only_if_its_records_or_its_bars_have_changed(
-    lived: FinishedDeployment, monkeypatch: pytest.MonkeyPatch
+    finished_deployment: FinishedDeployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     replays = list[Any]()
 
@@ -135,38 +135,47 @@ def test_a_span_is_replayed_again_only_if_its_records_or_its_bars_have_changed(
         return compare(*arguments)
 
     monkeypatch.setattr(attribution, "compare", counted)
-    first = lived.attributed(0.5, 4.5)
-    assert [lived.attributed(0.5, 4.5) for _ in range(2)] == [first, first]
+    first = finished_deployment.attributed(0.5, 4.5)
+    assert [finished_deployment.attributed(0.5, 4.5) for _ in range(2)] == [first, first]
     assert len(replays) == 1
-    assert lived.attributed(0.5, 4) != first
-    workspace = lived.live.workspace
+    assert finished_deployment.attributed(0.5, 4) != first
+    workspace = finished_deployment.live.workspace
     file = next(series.paths[0] for series in workspace.lake.series_files() if series.kind == "bars")
     os.utime(file, ns=(1, 1))
-    assert (lived.attributed(0.5, 4.5), len(replays)) == (first, 3)
+    assert (finished_deployment.attributed(0.5, 4.5), len(replays)) == (first, 3)
     for _ in range(2):
         with pytest.raises(UserError, match="no records between"):
-            lived.attributed(100, 101)
+            finished_deployment.attributed(100, 101)
 
 
-def test_missing_bars_are_an_error_that_says_how_to_get_them(lived: FinishedDeployment) -> None:
+def test_missing_bars_are_an_error_that_says_how_to_get_them(finished_deployment: FinishedDeployment) -> None:
     with pytest.raises(UserError) as caught:
-        attribution_document(lived.live.workspace, lived.live.deployment)
-    since = iso(lived.scene.first_at - MINUTE_MS)
+        attribution_document(finished_deployment.live.workspace, finished_deployment.live.deployment)
+    since = iso(finished_deployment.scene.first_at - MINUTE_MS)
     hint = f"`pitboss data download hyperliquid --symbols BTC,ETH --interval 1m --since {since}`"
     assert caught.value.hint == hint
 
 
-def test_a_span_without_records_is_an_error(lived: FinishedDeployment) -> None:
+def test_a_span_without_records_is_an_error(finished_deployment: FinishedDeployment) -> None:
     with pytest.raises(UserError, match="no records between"):
-        lived.attributed(100, 101)
+        finished_deployment.attributed(100, 101)
     with pytest.raises(UserError, match="empty"):
-        lived.attributed(2, 1)
+        finished_deployment.attributed(2, 1)
 
 
-def test_the_command_prints_a_table_a_document_and_a_page(lived: FinishedDeployment, tmp_path: Path) -> None:
-    home, page = lived.live.workspace.home, tmp_path / "page.html"
-    words = ("attribution", lived.live.deployment.id, "--data-venue", "demo", "--home", home)
-    answer = pitboss(*words, "--from", iso(lived.scene.first_at), "--to", iso(lived.scene.end_at), "--json")
+def test_the_command_prints_a_table_a_document_and_a_page(
+    finished_deployment: FinishedDeployment, tmp_path: Path
+) -> None:
+    home, page = finished_deployment.live.workspace.home, tmp_path / "page.html"
+    words = ("attribution", finished_deployment.live.deployment.id, "--data-venue", "demo", "--home", home)
+    answer = pitboss(
+        *words,
+        "--from",
+        iso(finished_deployment.scene.first_at),
+        "--to",
+        iso(finished_deployment.scene.end_at),
+        "--json",
+    )
     document = answer.json
     keys = ("deployment_id", "from", "to", "mode", "live", "paper", "difference_usd", "parts", "trades")
     assert all(key in document for key in keys)
@@ -183,21 +192,30 @@ def test_the_command_prints_a_table_a_document_and_a_page(lived: FinishedDeploym
 # The records ----------------------------------------------------------------------------------------------------------
 
 
-def test_the_run_of_a_deployment_verifies_with_the_period_of_its_records(lived: FinishedDeployment) -> None:
-    workspace = lived.live.workspace
-    run = workspace.runs.get(lived.live.deployment.run_id)
+def test_the_run_of_a_deployment_verifies_with_the_period_of_its_records(
+    finished_deployment: FinishedDeployment,
+) -> None:
+    workspace = finished_deployment.live.workspace
+    run = workspace.runs.get(finished_deployment.live.deployment.run_id)
     assert verify(workspace, run.id) == []
     metrics = workspace.runs.get(run.id).metrics or {}
     assert metrics["total_ticks"] == HOURS * 4
-    venue = venue_named(lived.live.deployment.venue)
-    ledger: Any = venue.read_ledger(lived.records)
-    assert (ledger.first_at, ledger.last_at) == (lived.records[0].tick_at, lived.records[-1].tick_at)
+    venue = venue_named(finished_deployment.live.deployment.venue)
+    ledger: Any = venue.read_ledger(finished_deployment.records)
+    assert (ledger.first_at, ledger.last_at) == (
+        finished_deployment.records[0].tick_at,
+        finished_deployment.records[-1].tick_at,
+    )
     longer = replace(ledger, last_at=ledger.last_at + 3 * DAY_MS)
     assert venue.measure_again(run.params, longer)["cagr"] is not None  # a yearly rate needs the period
 
 
-def test_the_report_of_a_deployment_has_its_period_and_its_replay(lived: FinishedDeployment, tmp_path: Path) -> None:
-    path = write_report(lived.live.workspace, lived.live.deployment.run_id, tmp_path / "run.html")
+def test_the_report_of_a_deployment_has_its_period_and_its_replay(
+    finished_deployment: FinishedDeployment, tmp_path: Path
+) -> None:
+    path = write_report(
+        finished_deployment.live.workspace, finished_deployment.live.deployment.run_id, tmp_path / "run.html"
+    )
     html = path.read_text("utf-8")
     assert "Live run report" in html
     assert "Simulation against live" in html
@@ -217,10 +235,15 @@ class RecordedDecider:
         return Decision(tuple(self.body["proposals"]), flags=tuple(self.body["flags"]))
 
 
-def test_prompts_and_verdicts_of_recorded_ticks_are_rebuilt_identically(lived: FinishedDeployment) -> None:
+def test_prompts_and_verdicts_of_recorded_ticks_are_rebuilt_identically(
+    finished_deployment: FinishedDeployment,
+) -> None:
     """From the first account, the bars and the recorded proposals alone: each tick gives the same prompt bytes and verdicts."""
-    prepared, live = lived.scene.prepared, lived.live
-    first_at, clock = lived.scene.first_at, StoppingClock(lived.scene.first_at, lived.scene.end_at)
+    prepared, live = finished_deployment.scene.prepared, finished_deployment.live
+    first_at, clock = (
+        finished_deployment.scene.first_at,
+        StoppingClock(finished_deployment.scene.first_at, finished_deployment.scene.end_at),
+    )
     feed = RecordedFeed(prepared.market, SYMBOLS, prepared.base_interval, prepared.assets, clock.now, clock.advance)
     terms = terms_of(live.request, live.skill, prepared.assets)
     decider = RecordedDecider()
@@ -232,7 +255,7 @@ def test_prompts_and_verdicts_of_recorded_ticks_are_rebuilt_identically(lived: F
 
     async def rebuild() -> int:
         state = State(open_world(live.request.equity_usd, first_at // DAY_MS), memory=NO_MEMORY)
-        for record in ticks(lived.records):
+        for record in ticks(finished_deployment.records):
             body = decider.body = codec.loads_exact(record.covered)
             update = await source.update(state.world, record.tick_at)
             state = state.after(world=update.world)
@@ -244,7 +267,7 @@ def test_prompts_and_verdicts_of_recorded_ticks_are_rebuilt_identically(lived: F
             assert body["prompt_sha256"] is not None
             assert prompt_sha256(tuple(codec.loads(record.extra)["prompt"])) == body["prompt_sha256"]
             state = result.state
-        return len(ticks(lived.records))
+        return len(ticks(finished_deployment.records))
 
     with localcontext(CONTEXT):
         assert asyncio.run(rebuild()) >= 20
