@@ -94,6 +94,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--screenshots", default="", metavar="FOLDER", help=text)
 
 
+@pytest.fixture(scope="session")
+def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace as `pitboss demo` leaves it. Copy it before writing to it."""
+    return demo_workspace(tmp_path_factory)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Sort the tests: all workers must have the same order."""

@@ -25,7 +25,6 @@ from playwright.sync_api import Error, sync_playwright
 from browser import forked_programs
 from browser.full_workspace import PASSWORD, full_workspace
 from browser.scripted_model import ScriptedModel
-from demo_workspace import demo_workspace
 from forked_process import ForkedProcess, forked_command
 from pitboss.bootstrap.accounts import Accounts
 from pitboss.bootstrap.settings import load_settings
@@ -247,12 +246,6 @@ def overflow(page: Any) -> int:
 
 
 # Servers ---------------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="session")
-def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A workspace as `pitboss demo` leaves it. Copy it before writing to it."""
-    return demo_workspace(tmp_path_factory)
 
 
 @pytest.fixture(scope="session")

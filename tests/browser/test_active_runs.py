@@ -17,7 +17,7 @@ PATIENCE_MS = 60_000
 """Until a worker, which is another process, has begun."""
 
 
-def begin(server: RunningServer, body: dict[str, Any]) -> str:
+def enqueue_run(server: RunningServer, body: dict[str, Any]) -> str:
     """Queue a run, and return its id."""
     reply = httpx2.post(f"{server.api}/runs", json=body, headers={"Authorization": f"Bearer {server.token}"})
     assert reply.status_code == 201, reply.text
@@ -34,7 +34,7 @@ def ticks_shown(page: Any, count: int) -> None:
     page.locator("[data-show=ticks]", has_text=f"{count} of {TICKS}").wait_for(timeout=PATIENCE_MS)
 
 
-def curve(page: Any) -> int:
+def equity_path_length(page: Any) -> int:
     """How much is drawn of the equity of the run."""
     return page.evaluate("document.querySelector('[data-show=equity] path.line')?.getAttribute('d').length ?? 0")
 
@@ -43,12 +43,12 @@ def test_a_run_is_watched_on_a_phone_until_its_end(
     server: RunningServer, model: ScriptedModel, open_page: Callable[..., Any], screenshots: Path
 ) -> None:
     model.hold()
-    page = open_page(server, f"/runs/{begin(server, SLOW_DAY)}", NARROW)
+    page = open_page(server, f"/runs/{enqueue_run(server, SLOW_DAY)}", NARROW)
     model.let(3)
     ticks_shown(page, 3)
     drawn = "(least) => document.querySelector('[data-show=equity] path.line')?.getAttribute('d').length > least"
     page.wait_for_function(drawn, arg=0)
-    early, share = curve(page), page.evaluate("document.querySelector('[data-show=bar]').value")
+    early, share = equity_path_length(page), page.evaluate("document.querySelector('[data-show=bar]').value")
     assert 0 < share < 50
     model.let(9)
     ticks_shown(page, 12)
@@ -66,7 +66,7 @@ def test_a_run_is_cancelled_by_its_button_while_it_is_executed_and_while_it_wait
     server: RunningServer, full_server: RunningServer, model: ScriptedModel, open_page: Callable[..., Any]
 ) -> None:
     model.hold()
-    run_id = begin(server, {**SLOW_DAY, "from": "2025-03-05", "to": "2025-03-06"})
+    run_id = enqueue_run(server, {**SLOW_DAY, "from": "2025-03-05", "to": "2025-03-06"})
     page = open_page(server, f"/runs/{run_id}")
     model.let(2)
     ticks_shown(page, 2)
@@ -77,7 +77,7 @@ def test_a_run_is_cancelled_by_its_button_while_it_is_executed_and_while_it_wait
     assert page.get_by_role("button", name="Resume").is_visible()
     assert status(server, run_id) == "cancelled"
 
-    waiting = begin(full_server, {**DAY, "seed": 2})
+    waiting = enqueue_run(full_server, {**DAY, "seed": 2})
     page = open_page(full_server, f"/runs/{waiting}")
     assert "Waiting for a worker" in page.inner_text("main")
     page.get_by_role("button", name="Cancel").click()

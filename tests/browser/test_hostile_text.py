@@ -114,7 +114,7 @@ def hostile(
 
 
 @pytest.fixture
-def visit(hostile: HostileApp, open_page: Callable[..., Any]) -> Any:
+def open_hostile_page(hostile: HostileApp, open_page: Callable[..., Any]) -> Any:
     """Open a page of the server; at the end no dialog was opened."""
     dialogs: list[str] = []
     pages: set[Any] = set()
@@ -144,7 +144,7 @@ def _answer(dialog: Any, dialogs: list[str]) -> None:
         dialog.dismiss()
 
 
-def check(page: Any, name: object = "") -> None:
+def assert_page_is_safe(page: Any, name: object = "") -> None:
     """Nothing ran, nothing was inserted, nothing stands out of the page."""
     found = page.evaluate(
         """() => ({
@@ -166,15 +166,17 @@ def test_the_report_as_a_file_shows_them_and_runs_none(hostile: HostileApp, cont
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     page.goto(report.as_uri())
-    check(page)
+    assert_page_is_safe(page)
     assert "<script>" in page.inner_text("main")
     assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
     page.close()
 
 
-def test_the_table_and_the_drawer_of_a_run_show_all_of_them_and_run_none(hostile: HostileApp, visit: Any) -> None:
+def test_the_table_and_the_drawer_of_a_run_show_all_of_them_and_run_none(
+    hostile: HostileApp, open_hostile_page: Any
+) -> None:
     ticks = len(hostile.strings)
-    page = visit("/runs/{decided}", size={**WIDE, "height": 900})  # twenty rows are in sight at once
+    page = open_hostile_page("/runs/{decided}", size={**WIDE, "height": 900})  # twenty rows are in sight at once
     page.wait_for_selector("#decisions")
     page.eval_on_selector("#decisions", "(section) => section.scrollIntoView()")
     page.locator(".log .shown", has_text=f"{ticks:,} rows").wait_for()
@@ -185,19 +187,19 @@ def test_the_table_and_the_drawer_of_a_run_show_all_of_them_and_run_none(hostile
         for index in (first, min(first + 19, ticks - 1)):
             page.wait_for_selector(f".log-row[data-index='{index}'] .why", state="attached")
         assert page.evaluate("window.hit") is None
-    check(page)
+    assert_page_is_safe(page)
     body.evaluate("(box) => { box.scrollTop = 0; }")
     page.click(".log-row[data-index='0']")
     for number in range(1, 40 if hostile.is_whole else 6):
         page.locator("#decision[open] .decision-head", has_text=f"{number:,} of {ticks:,}").wait_for()
-        check(page)
+        assert_page_is_safe(page)
         page.keyboard.press("j")
 
 
-def test_prompts_news_and_tool_results_in_the_drawer_run_none(hostile: HostileApp, visit: Any) -> None:
+def test_prompts_news_and_tool_results_in_the_drawer_run_none(hostile: HostileApp, open_hostile_page: Any) -> None:
     for run, count in (("read", 12 if hostile.is_whole else 2), ("forum_run", 4 if hostile.is_whole else 3)):
         shown = 0
-        page = visit(f"/runs/{{{run}}}")
+        page = open_hostile_page(f"/runs/{{{run}}}")
         page.locator(".log-row").first.click()
         head = page.locator("#decision[open] .decision-head")
         before = ""
@@ -206,18 +208,19 @@ def test_prompts_news_and_tool_results_in_the_drawer_run_none(hostile: HostileAp
             before = head.inner_text()
             page.eval_on_selector_all("#decision details", "(all) => { for (const one of all) one.open = true; }")
             shown += MARK in page.inner_text("#decision")
-            check(page, (run, number))
+            assert_page_is_safe(page, (run, number))
             page.keyboard.press("j")
         assert shown > 0, f"no decision of {run} shows hostile text"
 
 
-def test_no_page_of_the_app_runs_any(hostile: HostileApp, visit: Any) -> None:
-    page = visit("/", drawn=hostile.is_whole)  # what frames alone would start, `check` finds as a handler
+def test_no_page_of_the_app_runs_any(hostile: HostileApp, open_hostile_page: Any) -> None:
+    # What frames alone would start, `assert_page_is_safe` finds as a handler.
+    page = open_hostile_page("/", drawn=hostile.is_whole)
     page.set_viewport_size(LOW[0])
     for path in PAGES:
         page.goto(hostile.server.address + path.format_map(hostile.server.ids))
         wait_until_settled(page)
-        check(page, path)
+        assert_page_is_safe(page, path)
         assert_fits(page, LOW, path)
         if path not in SILENT:
             shown = (
@@ -226,23 +229,23 @@ def test_no_page_of_the_app_runs_any(hostile: HostileApp, visit: Any) -> None:
             assert MARK in page.evaluate(shown), f"{path} shows no hostile text"
 
 
-def test_no_address_that_a_page_repeats_runs(hostile: HostileApp, visit: Any) -> None:
-    page = visit("/runs", size=LOW[0], expected=REFUSALS, drawn=hostile.is_whole)
+def test_no_address_that_a_page_repeats_runs(hostile: HostileApp, open_hostile_page: Any) -> None:
+    page = open_hostile_page("/runs", size=LOW[0], expected=REFUSALS, drawn=hostile.is_whole)
     strings = hostile.strings if hostile.is_whole else hostile.strings[:: len(hostile.strings) // ECHOED]
     for number, text in enumerate(strings):
         path = ECHOES[number % len(ECHOES)].format(text=quote(text[:LONGEST_ECHO], safe=""))
         page.goto(hostile.server.address + path)
-        check(page, path)
-    page = visit(f"/settings?next={quote(hostile.strings[0])}", state=NOBODY, expected=REFUSALS)
+        assert_page_is_safe(page, path)
+    page = open_hostile_page(f"/settings?next={quote(hostile.strings[0])}", state=NOBODY, expected=REFUSALS)
     page.fill("#name", hostile.strings[1])
     page.fill("#password", hostile.strings[2])
     page.click(".sign-in button")
     page.locator(".notice.bad").wait_for()
-    check(page, "sign-in")
+    assert_page_is_safe(page, "sign-in")
 
 
-def test_errors_and_messages_of_scripts_run_none(hostile: HostileApp, visit: Any) -> None:
-    page = visit("/skills/new?from=examples/trend-thesis", expected=REFUSALS)
+def test_errors_and_messages_of_scripts_run_none(hostile: HostileApp, open_hostile_page: Any) -> None:
+    page = open_hostile_page("/skills/new?from=examples/trend-thesis", expected=REFUSALS)
     page.evaluate("(all) => { for (const text of all) pitboss.toast(text, 'bad'); }", hostile.strings)
     assert page.locator(".toasts .notice").count() == len(hostile.strings)
     assert page.locator(".toasts .notice *").count() == 0
@@ -250,27 +253,27 @@ def test_errors_and_messages_of_scripts_run_none(hostile: HostileApp, visit: Any
     for text in hostile.strings[: 40 if hostile.is_whole else 4]:  # what is wrong with a text is said with its words
         page.fill("#skill-text", f"pitboss: 1\nname: x\nvenue: perp\nmodel: {text!r}\nstrategy:\n  leash: {text!r}\n")
         page.wait_for_selector("#check-state.bad")
-        check(page, text)
+        assert_page_is_safe(page, text)
     page.goto(f"{hostile.server.address}/settings?tab=users")
     page.fill("#name", hostile.strings[0][:60])
     page.fill("#password", "correct horse battery staple")
     page.click("text=Add the user")
     page.locator(".notice.bad, .field .error:visible").first.wait_for()
-    check(page, "users")
+    assert_page_is_safe(page, "users")
 
 
-def test_descriptions_of_tools_of_a_server_run_none(hostile: HostileApp, visit: Any) -> None:
-    page = visit("/settings?tab=mcp")
+def test_descriptions_of_tools_of_a_server_run_none(hostile: HostileApp, open_hostile_page: Any) -> None:
+    page = open_hostile_page("/settings?tab=mcp")
     own = page.locator("section", has_text="hostile0").last
     own.get_by_role("button", name="Look at its tools now").click()
     page.locator("#tools[open] #tools-list", has_text="twice").wait_for()
     assert MARK in page.inner_text("#tools")
-    check(page)
+    assert_page_is_safe(page)
 
 
-def test_the_chat_runs_none(hostile: HostileApp, visit: Any, model: ScriptedModel) -> None:
+def test_the_chat_runs_none(hostile: HostileApp, open_hostile_page: Any, model: ScriptedModel) -> None:
     size = 50
-    page = visit("/")
+    page = open_hostile_page("/")
     page.keyboard.press("/")
     for first in range(0, len(hostile.strings), size):
         part = hostile.strings[first : first + size]
@@ -282,7 +285,7 @@ def test_the_chat_runs_none(hostile: HostileApp, visit: Any, model: ScriptedMode
         page.locator("#chat button[data-do=stop-chat]").wait_for(state="hidden")
         assert MARK in page.locator("#chat .answer").last.inner_text()
         assert page.locator("#chat .answer :not(a, mark)").count() == 0
-        check(page, first)
+        assert_page_is_safe(page, first)
     page.reload()
     page.keyboard.press("/")
-    check(page, "kept")
+    assert_page_is_safe(page, "kept")

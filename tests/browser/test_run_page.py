@@ -21,7 +21,7 @@ def rows_shown(page: Any, count: int) -> None:
     page.locator(".log .shown", has_text=f"{count} rows").wait_for()
 
 
-def placed(page: Any, text: str) -> None:
+def wait_for_decision(page: Any, text: str) -> None:
     """Wait until the drawer shows the decision at this place of the list."""
     page.locator("#decision[open] .decision-head", has_text=text).wait_for()
 
@@ -45,9 +45,9 @@ def test_a_refused_decision_is_found_and_its_rule_and_margin_are_read(
     assert MARGIN in text
     assert "1 of 8" in text
     page.click("[data-do=next-decision]")
-    placed(page, "2 of 8")
+    wait_for_decision(page, "2 of 8")
     page.keyboard.press("k")
-    placed(page, "1 of 8")
+    wait_for_decision(page, "1 of 8")
     page.keyboard.press("Escape")
     page.wait_for_selector("#decision:not([open])", state="attached")
     assert page.locator("line.pin").count() >= 2  # the decision is marked on the charts
@@ -65,7 +65,7 @@ def test_the_keyboard_moves_through_the_table_and_opens_a_decision(
     page.wait_for_selector("#decision[open] .decision")
     assert "2 of 8" in page.inner_text(".decision-head")
     page.keyboard.press("j")
-    placed(page, "3 of 8")
+    wait_for_decision(page, "3 of 8")
     page.keyboard.press("Escape")
     page.wait_for_selector("#decision:not([open])", state="attached")
     page.wait_for_selector(".log-view:focus")  # the table has the keys again

@@ -21,13 +21,13 @@ START = 1_750_000_000_000
 
 
 @pytest.fixture(scope="module")
-def saved(tmp_path_factory: pytest.TempPathFactory) -> str:
+def saved_report_url(tmp_path_factory: pytest.TempPathFactory) -> str:
     path: Path = tmp_path_factory.mktemp("saved") / "report.html"
     path.write_text(html_document(compose(sample(days=40, every=96))), encoding="utf-8")
     return path.as_uri()
 
 
-def starts(page: Any) -> list[int]:
+def chart_starts(page: Any) -> list[int]:
     return [int(page.get_attribute(figure, "data-start")) for figure in (EQUITY, BTC, ETH)]
 
 
@@ -42,17 +42,17 @@ def drag(page: Any, element: str, start: float, end: float) -> None:
 
 
 def test_charts_of_a_file_share_one_range_show_candles_when_near_and_fit_a_phone(
-    saved: str, context: Any, open_browser: OpenBrowser
+    saved_report_url: str, context: Any, open_browser: OpenBrowser
 ) -> None:
     page, faults = open_browser.tab(), list[str]()
     page.on("pageerror", lambda error: faults.append(str(error)))
     page.set_viewport_size(WIDE)
-    page.goto(saved)
-    (whole,) = set(starts(page))
+    page.goto(saved_report_url)
+    (whole,) = set(chart_starts(page))
     assert page.locator(f"{BTC} .candle").count() == 0
     drag(page, "#equity .strip", 0.5, 0.53)
     page.wait_for_selector(f"{BTC} .candle", state="attached")
-    (near,) = set(starts(page))
+    (near,) = set(chart_starts(page))
     assert near > whole
     page.hover(f"{ETH} svg[role=img]")
     shown = [page.inner_text(f"{figure} .readout") for figure in (EQUITY, BTC, ETH)]

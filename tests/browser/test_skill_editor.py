@@ -16,12 +16,12 @@ EXAMPLES = {example.name: example for example in example_skills()}
 
 
 @pytest.fixture
-def visit(server: RunningServer, open_page: Callable[..., Any]) -> Callable[..., Any]:
+def open_server_page(server: RunningServer, open_page: Callable[..., Any]) -> Callable[..., Any]:
     """Open a page of the server."""
     return partial(open_page, server)
 
 
-def settled(page: Any) -> None:
+def wait_until_checked(page: Any) -> None:
     """Wait until the editor has sent every change and has its check."""
     page.wait_for_selector(".editor:not([aria-busy]) #skill-form, #check-state.ok, #check-state.bad")
     page.wait_for_function("() => !document.querySelector('.editor').hasAttribute('aria-busy')")
@@ -33,14 +33,14 @@ def change(page: Any, path: str, value: str) -> None:
         control.select_option(value)
     else:
         control.fill(value)
-    settled(page)
+    wait_until_checked(page)
 
 
 def text_of(page: Any) -> str:
     return str(page.input_value("#skill-text"))
 
 
-def command(home: Path, capsys: pytest.CaptureFixture[str], *words: str) -> Any:
+def run_command(home: Path, capsys: pytest.CaptureFixture[str], *words: str) -> Any:
     capsys.readouterr()
     main([*words, "--json", "--home", str(home)])
     return json.loads(capsys.readouterr().out)
@@ -55,16 +55,16 @@ def shown_prompt(page: Any) -> tuple[str, str]:
 
 
 def test_a_skill_written_in_the_form_is_previewed_as_the_command_does_saved_and_compared(
-    visit: Callable[..., Any], server: RunningServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    open_server_page: Callable[..., Any], server: RunningServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    page = visit("/skills/new?from=examples/trend-thesis")
-    settled(page)
+    page = open_server_page("/skills/new?from=examples/trend-thesis")
+    wait_until_checked(page)
     change(page, "name", "my trend")
     change(page, "schedule.every", "4h")
     change(page, "context.symbols", "BTC, SOL")
     change(page, "strategy.thesis", "Trends last.\nJoin them.")
     page.locator('[data-path="tools.built_in"] input[value=compute_indicators]').check()
-    settled(page)
+    wait_until_checked(page)
     text = text_of(page)
     example = EXAMPLES["trend-thesis"].text
     assert text.count("#") == example.count("#"), "comments stay"
@@ -78,7 +78,7 @@ def test_a_skill_written_in_the_form_is_previewed_as_the_command_does_saved_and_
     page.wait_for_function("() => document.querySelector('#preview-system').textContent.includes('Join them.')")
     file = tmp_path / "my.yaml"
     file.write_text(text)
-    prompt = command(server.home, capsys, "skill", "preview", str(file))
+    prompt = run_command(server.home, capsys, "skill", "preview", str(file))
     assert shown_prompt(page) == (prompt["system"], prompt["user"])
     assert "about " in page.inner_text("#preview-facts")
     page.click("[data-do=earlier]")
@@ -86,7 +86,7 @@ def test_a_skill_written_in_the_form_is_previewed_as_the_command_does_saved_and_
         f"() => !document.querySelector('#preview-facts').textContent.includes('{prompt['at'][:10]}')"
     )
     earlier = page.input_value("#preview-at")
-    prompt = command(server.home, capsys, "skill", "preview", str(file), "--at", earlier)
+    prompt = run_command(server.home, capsys, "skill", "preview", str(file), "--at", earlier)
     assert shown_prompt(page) == (prompt["system"], prompt["user"])
 
     page.keyboard.press("Control+s")
@@ -105,10 +105,10 @@ def test_a_skill_written_in_the_form_is_previewed_as_the_command_does_saved_and_
 
 
 def test_a_change_of_the_text_fills_the_form_and_an_error_stands_at_its_field_and_its_line(
-    visit: Callable[..., Any],
+    open_server_page: Callable[..., Any],
 ) -> None:
-    page = visit("/skills/new?from=examples/trend-thesis")
-    settled(page)
+    page = open_server_page("/skills/new?from=examples/trend-thesis")
+    wait_until_checked(page)
     page.fill(
         "#skill-text",
         text_of(page).replace("max_leverage: 3", "max_leverage: 0").replace("leash: balanced", "leash: strict"),
@@ -125,7 +125,7 @@ def test_a_change_of_the_text_fills_the_form_and_an_error_stands_at_its_field_an
     page.wait_for_selector("#check-state.ok")
     assert "max_leverage: 4" in text_of(page)
     page.click('[data-reset="risk.max_leverage"]')
-    settled(page)
+    wait_until_checked(page)
     assert "max_leverage" not in text_of(page)
 
     page.fill("#skill-text", "name: [")
@@ -134,20 +134,20 @@ def test_a_change_of_the_text_fills_the_form_and_an_error_stands_at_its_field_an
 
 
 def test_a_text_of_another_venue_brings_its_form_and_its_prompt(
-    visit: Callable[..., Any], server: RunningServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    open_server_page: Callable[..., Any], server: RunningServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    page = visit("/skills/new?from=examples/trend-thesis")
-    settled(page)
+    page = open_server_page("/skills/new?from=examples/trend-thesis")
+    wait_until_checked(page)
     for name in ("btc-brain", "contract-auditor"):
         example = EXAMPLES[name]
         page.click("#tab-text")
         page.fill("#skill-text", example.text)
         page.wait_for_selector(f'#skill-form[data-venue="{example.venue}"]', state="attached")
-        settled(page)
+        wait_until_checked(page)
         assert page.input_value("#name") == name
         file = tmp_path / f"{name}.yaml"
         file.write_text(example.text)
-        prompt = command(server.home, capsys, "skill", "preview", str(file))
+        prompt = run_command(server.home, capsys, "skill", "preview", str(file))
         page.click("#tab-preview")
         page.wait_for_function(
             "user => document.querySelector('#preview-user').textContent === user", arg=prompt["user"]
@@ -155,9 +155,9 @@ def test_a_text_of_another_venue_brings_its_form_and_its_prompt(
         assert shown_prompt(page) == (prompt["system"], prompt["user"])
 
 
-def test_leaving_with_unsaved_changes_asks_first(visit: Callable[..., Any], server: RunningServer) -> None:
-    page = visit("/skills/trend-thesis/edit")
-    settled(page)
+def test_leaving_with_unsaved_changes_asks_first(open_server_page: Callable[..., Any], server: RunningServer) -> None:
+    page = open_server_page("/skills/trend-thesis/edit")
+    wait_until_checked(page)
     asked: list[str] = []
     page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.accept()))
     change(page, "description", "Something else.")
@@ -166,11 +166,11 @@ def test_leaving_with_unsaved_changes_asks_first(visit: Callable[..., Any], serv
 
 
 @pytest.mark.proof
-def test_every_tab_of_the_editor_fits_a_phone_and_a_wide_window(visit: Callable[..., Any]) -> None:
+def test_every_tab_of_the_editor_fits_a_phone_and_a_wide_window(open_server_page: Callable[..., Any]) -> None:
     for path in ("/skills/trend-thesis/edit", "/skills/new?from=examples/btc-brain"):
         for size, theme in ((NARROW, "light"), (WIDE, "dark")):
-            page = visit(path, size, theme)
-            settled(page)
+            page = open_server_page(path, size, theme)
+            wait_until_checked(page)
             for tab in page.locator("[role=tab]:visible").all():
                 tab.click()
                 assert overflow(page) == 0

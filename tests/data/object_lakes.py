@@ -23,6 +23,7 @@ from pitboss.data.lake_cache import LakeCache
 from pitboss.data.lake_push import PushResult, push
 from pitboss.data.object_storage import ObjectSource, ObjectStorage, open_objects, read_address
 from pitboss.data.remote_lake import RemoteLake
+from simulated_kill import Killed
 
 pytest.importorskip("obstore", reason="obstore is not installed: pip install 'pitboss[objects]'")
 
@@ -55,10 +56,6 @@ def copy_of(lake: Lake, root: Path) -> Lake:
     """A copy of a lake."""
     shutil.copytree(lake.root, root)
     return Lake(root)
-
-
-class Killed(BaseException):
-    """The process was killed."""
 
 
 class RecordingStorage:

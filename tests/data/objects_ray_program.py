@@ -12,7 +12,7 @@ from pathlib import Path
 import ray
 from job_workspace import study_requests
 from ray.cluster_utils import Cluster
-from ray_study import MEMORY, names, variables, wait
+from ray_study import MEMORY, environment_names, wait_until, worker_names
 
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import CACHE, open_workspace
@@ -37,9 +37,9 @@ def main(home: str, jobs: str) -> None:
         ids = queue.enqueue([job_of(workspace, request) for request in study_requests(int(jobs))])
         shutil.rmtree(settings.home / CACHE)  # as if the nodes were other machines
         executor.ensure(workspace, queue, any_build=True)
-        surroundings = [variables(name) for name in names()]
-        wait(lambda: all(workspace.runs.get(run_id).status in ENDED for run_id in ids), "the study did not end")
-        wait(lambda: not names(), "the workers did not end")
+        surroundings = [environment_names(name) for name in worker_names()]
+        wait_until(lambda: all(workspace.runs.get(run_id).status in ENDED for run_id in ids), "the study did not end")
+        wait_until(lambda: not worker_names(), "the workers did not end")
         runs = [workspace.runs.get(run_id) for run_id in ids]
     result = {
         "digests": [run.digest for run in runs],

@@ -41,7 +41,7 @@ def level_rows(at: int = START) -> list[dict[str, Any]]:
     ]
 
 
-def stored(lake: Lake, symbol: str = "BTC") -> list[tuple[int, str, str]]:
+def stored_books(lake: Lake, symbol: str = "BTC") -> list[tuple[int, str, str]]:
     books = load_books(lake, "hyperliquid", [symbol], START - DAY, START + DAY)[symbol]
     return [(int(at), bids, asks) for at, bids, asks in zip(books.at, books.bids, books.asks, strict=True)]
 
@@ -57,7 +57,7 @@ def test_replies_of_the_exchange_are_read_whatever_the_kind_is_called(tmp_path: 
     file = write(tmp_path / "recorded.jsonl", [reply(), reply(START + MINUTE_MS)])
     (done,) = import_paths(lake, [file], kind=kind)
     assert (done.kind, done.symbol, done.rows, done.added) == ("l2", "BTC", 2, 2)
-    assert stored(lake) == [BOOK, (START + MINUTE_MS, *BOOK[1:])]
+    assert stored_books(lake) == [BOOK, (START + MINUTE_MS, *BOOK[1:])]
 
 
 @pytest.mark.parametrize(
@@ -72,14 +72,14 @@ def test_replies_of_the_exchange_are_read_whatever_the_kind_is_called(tmp_path: 
 )
 def test_other_forms_of_whole_books_are_read_too(tmp_path: Path, lake: Lake, content: dict[str, Any]) -> None:
     import_paths(lake, [write(tmp_path / "recorded.jsonl", [content])])
-    assert stored(lake) == [BOOK]
+    assert stored_books(lake) == [BOOK]
 
 
 def test_a_file_with_one_reply_alone_is_read(tmp_path: Path, lake: Lake) -> None:
     file = tmp_path / "BTC.json"
     file.write_text(json.dumps(reply()))
     import_paths(lake, [file])
-    assert stored(lake) == [BOOK]
+    assert stored_books(lake) == [BOOK]
 
 
 @pytest.mark.parametrize("name", ["l2/BTC.csv", "l2/BTC.csv.gz", "orderbook/BTC.parquet", "book/BTC.feather"])
@@ -87,20 +87,20 @@ def test_rows_of_levels_are_put_together_into_books(tmp_path: Path, lake: Lake, 
     rows = level_rows() + level_rows(START + MINUTE_MS)
     (done,) = import_paths(lake, [write(tmp_path / name, rows)])
     assert (done.kind, done.rows) == ("l2", 2)
-    assert stored(lake)[0] == BOOK
+    assert stored_books(lake)[0] == BOOK
 
 
 def test_the_level_orders_rows_where_there_is_one(tmp_path: Path, lake: Lake) -> None:
     rows = [{**row, "level": level} for row, level in zip(level_rows(), (2, 1, 2, 1), strict=True)]
     import_paths(lake, [write(tmp_path / "x.csv", rows)], symbol="BTC")
-    assert stored(lake) == [BOOK]
+    assert stored_books(lake) == [BOOK]
 
 
 def test_a_file_of_several_coins_becomes_several_series(tmp_path: Path, lake: Lake) -> None:
     file = write(tmp_path / "recorded.jsonl", [reply(), reply(coin="ETH"), reply(START + 1)])
     results = import_paths(lake, [file])
     assert [(result.symbol, result.rows) for result in results] == [("BTC", 2), ("ETH", 1)]
-    assert stored(lake, "ETH") == [BOOK]
+    assert stored_books(lake, "ETH") == [BOOK]
 
 
 def test_the_same_again_changes_nothing_and_another_book_only_with_replace(tmp_path: Path, lake: Lake) -> None:
@@ -112,7 +112,7 @@ def test_the_same_again_changes_nothing_and_another_book_only_with_replace(tmp_p
     with pytest.raises(UserError, match="already stored with other values"):
         import_paths(lake, [file])
     import_paths(lake, [file], replace=True)
-    assert stored(lake) == [(START, "100.5:2 100.4:3.5", "100.6:9")]  # no level of the old one is left behind
+    assert stored_books(lake) == [(START, "100.5:2 100.4:3.5", "100.6:9")]  # no level of the old one is left behind
 
 
 def test_one_sided_and_repeated_books_are_reported_and_left_out(tmp_path: Path, lake: Lake) -> None:

@@ -17,10 +17,7 @@ from pitboss.data.lake import Lake
 from pitboss.data.manifest import load_manifest
 from pitboss.data.quality import check_lake
 from pitboss.data.staging import read_parquet
-
-
-class Killed(BaseException):
-    """The process was killed; nothing is cleaned up."""
+from simulated_kill import Killed
 
 
 def contents(lake: Lake) -> dict[str, str]:
@@ -33,7 +30,7 @@ def contents(lake: Lake) -> dict[str, str]:
     return {name: stored.digest for name, stored in manifest.files.items()}
 
 
-def cut_short(monkeypatch: pytest.MonkeyPatch, after: int) -> list[str]:
+def kill_after_calls(monkeypatch: pytest.MonkeyPatch, after: int) -> list[str]:
     """Let so many calls that change the disk for good pass, then end; the list tells what was called."""
     calls: list[str] = []
 
@@ -70,7 +67,7 @@ def test_killed_at_any_step_the_lake_opens_and_is_before_or_after(tmp_path: Path
     for step in range(100):
         lake = Lake(shutil.copytree(earlier, tmp_path / f"lake{step}"))
         with pytest.MonkeyPatch.context() as patched:
-            cut_short(patched, step)
+            kill_after_calls(patched, step)
             try:
                 import_paths(lake, new)
                 break
@@ -93,7 +90,7 @@ def test_a_reader_finishes_what_a_killed_writer_left(
     tmp_path: Path, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
-        calls = cut_short(patched, 5)  # two files and the manifest synced, the list of moves synced and in place
+        calls = kill_after_calls(patched, 5)  # two files and the manifest synced, the list of moves synced and in place
         with pytest.raises(Killed):
             import_paths(lake, [write(tmp_path / "5m" / "BTC.csv", bar_rows(10, start=START - 5 * MIN5))])
     assert calls == ["fsync", "fsync", "fsync", "fsync", "replace"]

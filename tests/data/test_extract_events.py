@@ -206,7 +206,7 @@ def test_a_run_hears_of_them_only_if_it_asks_and_then_as_late_as_of_their_headli
     assert data_digest(late, ["BTC"], ["5m"]) != data_digest(plain, ["BTC"], ["5m"])
 
 
-def shown(lake: Lake, place: int, extracted: bool) -> str | None:
+def events_section(lake: Lake, place: int, extracted: bool) -> str | None:
     context = {"symbols": ["BTC"], "bars_interval": "5m", "events": {"enabled": True, "lookahead_hours": 48}}
     request = PerpRequest(
         plain_skill(context=context), START, START + DAY_MS, model="policy/hold", prompts=True,
@@ -220,9 +220,9 @@ def shown(lake: Lake, place: int, extracted: bool) -> str | None:
 def test_they_are_marked_in_the_prompt_and_off_unless_asked_for(tmp_path: Path, lake: Lake) -> None:
     with_bars(lake, tmp_path)
     extract(lake)
-    assert shown(lake, 3, extracted=False) is None
-    assert shown(lake, 1, extracted=True) is None  # a millisecond too early
-    text = shown(lake, 3, extracted=True)
+    assert events_section(lake, 3, extracted=False) is None
+    assert events_section(lake, 1, extracted=True) is None  # a millisecond too early
+    text = events_section(lake, 3, extracted=True)
     assert text is not None
     assert "UNCONFIRMED (confidence 0.30)" in text
     assert "2025-01-02 19:00" in text

@@ -144,21 +144,21 @@ def test_nothing_can_be_imported_into_a_generated_venue(tmp_path: Path, lake: La
         import_paths(lake, [write(tmp_path / "5m" / "BTC.csv", bar_rows())], venue="demo")
 
 
-def hole(missing: int, at: int = 50) -> list[int]:
+def times_with_hole(missing: int, at: int = 50) -> list[int]:
     return [START + (i if i < at else i + missing) * MIN5 for i in range(200)]
 
 
 def test_a_hole_of_twelve_bars_passes_and_thirteen_are_refused_by_symbol_and_span() -> None:
-    check_gaps(make_bars(hole(12), "5m", MIN5), START, START + 150 * MIN5)
+    check_gaps(make_bars(times_with_hole(12), "5m", MIN5), START, START + 150 * MIN5)
     with pytest.raises(
         UserError, match=f"X: 13 bars of 5m are missing from {iso(START + 50 * MIN5)} to {iso(START + 63 * MIN5)}"
     ):
-        check_gaps(make_bars(hole(13), "5m", MIN5), START, START + 150 * MIN5)
-    check_gaps(make_bars(hole(13), "5m", MIN5), START, START + 150 * MIN5, max_gap=13)
+        check_gaps(make_bars(times_with_hole(13), "5m", MIN5), START, START + 150 * MIN5)
+    check_gaps(make_bars(times_with_hole(13), "5m", MIN5), START, START + 150 * MIN5, max_gap=13)
 
 
 def test_only_missing_bars_inside_the_range_count() -> None:
-    bars = make_bars(hole(40), "5m", MIN5)
+    bars = make_bars(times_with_hole(40), "5m", MIN5)
     check_gaps(bars, START, START + 62 * MIN5)
     check_gaps(bars, START + 78 * MIN5, START + 200 * MIN5)
     with pytest.raises(UserError, match="13 bars"):

@@ -32,7 +32,7 @@ def frame(rows: Rows, shuffled: bool) -> pl.DataFrame:
     return made.with_columns(pl.from_epoch("at", "ms").dt.replace_time_zone("UTC").cast(TIME))
 
 
-def slowly(lake: Lake, parts: list[pl.DataFrame], replace: bool) -> list[tuple[int, int, int]] | str:
+def put_one_by_one(lake: Lake, parts: list[pl.DataFrame], replace: bool) -> list[tuple[int, int, int]] | str:
     """One write after the other, which is what the gathered one must equal; on a refusal nothing counts."""
     did: list[tuple[int, int, int]] = []
     try:
@@ -44,7 +44,9 @@ def slowly(lake: Lake, parts: list[pl.DataFrame], replace: bool) -> list[tuple[i
     return did
 
 
-def gathered(lake: Lake, parts: list[pl.DataFrame], replace: bool, most_bytes: int) -> list[tuple[int, int, int]] | str:
+def put_in_batch(
+    lake: Lake, parts: list[pl.DataFrame], replace: bool, most_bytes: int
+) -> list[tuple[int, int, int]] | str:
     did: list[tuple[int, int, int]] = []
     try:
         with write_lock(lake.root):
@@ -83,8 +85,8 @@ def test_any_pieces_in_any_order_end_as_if_each_had_been_written_by_itself(
             if stored:
                 lake.put("mark", "x", "BTC", None, frame(stored, False))
         before = stored_content(fast)
-        expected = slowly(slow, parts, replace)
-        assert gathered(fast, parts, replace, most_bytes) == expected
+        expected = put_one_by_one(slow, parts, replace)
+        assert put_in_batch(fast, parts, replace, most_bytes) == expected
         assert stored_content(fast) == (before if isinstance(expected, str) else stored_content(slow))
         if not isinstance(expected, str):
             last: Rows = dict(stored)

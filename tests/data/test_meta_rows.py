@@ -37,14 +37,14 @@ def tiers(bound: str, leverage: int) -> list[object]:
     return [56, {"marginTiers": [{"lowerBound": bound, "maxLeverage": leverage}]}]
 
 
-def put(lake: Lake, tmp_path: Path, value: object, name: str = "meta.json", **arguments):
+def import_meta(lake: Lake, tmp_path: Path, value: object, name: str = "meta.json", **arguments):
     path = tmp_path / name
     path.write_text(json.dumps(value))
     return import_paths(lake, [path], **arguments)
 
 
 def test_tiers_come_from_the_margin_tables_and_low_ids_are_a_single_tier(tmp_path: Path, lake: Lake) -> None:
-    (done,) = put(lake, tmp_path, META)
+    (done,) = import_meta(lake, tmp_path, META)
     assert (done.kind, done.added) == ("meta", 3)
     assets = lake.assets("hyperliquid")
     assert assets["BTC"] == SHIPPED["BTC"]
@@ -55,12 +55,12 @@ def test_tiers_come_from_the_margin_tables_and_low_ids_are_a_single_tier(tmp_pat
 
 @pytest.mark.parametrize("wrap", [lambda meta: [meta, [{"markPx": "1.0"}, {}, {}]], lambda meta: [meta]])
 def test_a_reply_with_asset_contexts_is_read_too(tmp_path: Path, lake: Lake, wrap) -> None:
-    put(lake, tmp_path, wrap(META), name="whatever.json")
+    import_meta(lake, tmp_path, wrap(META), name="whatever.json")
     assert sorted(lake.assets("hyperliquid")) == ["BTC", "OLD", "WIF"]
 
 
 def test_meta_in_one_json_line_is_read_too(tmp_path: Path, lake: Lake) -> None:
-    put(lake, tmp_path, META, name="meta.jsonl")
+    import_meta(lake, tmp_path, META, name="meta.jsonl")
     assert len(lake.assets("hyperliquid")) == 3
 
 
@@ -94,13 +94,13 @@ def test_a_table_that_lacks_something_of_an_asset_is_refused(tmp_path: Path, lak
 
 
 def test_a_changed_asset_is_a_conflict_unless_it_replaces_and_new_ones_are_added(tmp_path: Path, lake: Lake) -> None:
-    put(lake, tmp_path, META)
+    import_meta(lake, tmp_path, META)
     changed = json.loads(json.dumps(META))
     changed["universe"][2]["maxLeverage"] = 10
     changed["universe"].append({"name": "NEW", "szDecimals": 1, "maxLeverage": 3})
     with pytest.raises(UserError, match="OLD is already stored with other values"):
-        put(lake, tmp_path, changed)
-    (done,) = put(lake, tmp_path, changed, replace=True)
+        import_meta(lake, tmp_path, changed)
+    (done,) = import_meta(lake, tmp_path, changed, replace=True)
     assert (done.added, done.replaced, done.unchanged) == (1, 1, 2)
     assert lake.assets("hyperliquid")["OLD"].max_leverage == 10
 
@@ -136,12 +136,12 @@ def test_a_changed_asset_is_a_conflict_unless_it_replaces_and_new_ones_are_added
 )
 def test_a_reply_that_is_no_meta_is_refused(tmp_path: Path, lake: Lake, spoil, says: str) -> None:
     with pytest.raises(UserError, match=says):
-        put(lake, tmp_path, spoil(META))
+        import_meta(lake, tmp_path, spoil(META))
     assert lake.list() == []
 
 
 def test_a_margin_table_that_is_not_in_the_reply_is_mentioned(tmp_path: Path, lake: Lake) -> None:
-    (done,) = put(lake, tmp_path, {"universe": META["universe"]})
+    (done,) = import_meta(lake, tmp_path, {"universe": META["universe"]})
     assert done.notes == ("BTC: margin table 56 is not in the reply; taken as one tier of 40×",)
 
 
@@ -149,13 +149,13 @@ def test_a_margin_table_that_is_not_in_the_reply_is_mentioned(tmp_path: Path, la
 def test_recorded_replies_of_the_exchange_are_read(tmp_path: Path, lake: Lake) -> None:
     recorded = json.loads((SHARED / "wire" / "hyperliquid" / "sdk_info_shared.json").read_text())
     replies = [each["response"] for each in recorded if each["request"] == {"type": "meta"}]
-    put(lake, tmp_path, replies[0])
+    import_meta(lake, tmp_path, replies[0])
     assets = lake.assets("hyperliquid")
     assert len(assets) == len(replies[0]["universe"])
     assert assets["ETH"].size_decimals == 4
     newer = json.loads((SHARED / "wire" / "hyperliquid" / "nautilus_hyperliquid.json").read_text())
-    put(lake, tmp_path, newer["http_meta_perp_sample.json"], venue="sample")
-    put(lake, tmp_path, newer["http_all_perp_metas_non_usdc_collateral.json"], venue="all")
+    import_meta(lake, tmp_path, newer["http_meta_perp_sample.json"], venue="sample")
+    import_meta(lake, tmp_path, newer["http_all_perp_metas_non_usdc_collateral.json"], venue="all")
     assert lake.assets("sample")["ATOM"].max_leverage == 5
     assert sorted(lake.assets("all")) == ["BTC", "hyna:BTC", "km:US500"]
 

@@ -23,37 +23,37 @@ def item(text="BTC up", source="wire", published_at=NOON, available_at=None, **m
     return NewsItem(published_at, published_at if available_at is None else available_at, source, text, **more)
 
 
-def late(each: NewsItem, text: str) -> int:
+def latency_of(each: NewsItem, text: str) -> int:
     (found,) = arrivals([each], parse_latency(text), EVER)
     return found.available_at - found.published_at
 
 
 def test_a_fixed_latency_is_added_to_the_publication():
-    assert late(item(), "90s") == 90 * SECOND_MS
-    assert late(item(), "0s") == 0
+    assert latency_of(item(), "90s") == 90 * SECOND_MS
+    assert latency_of(item(), "0s") == 0
 
 
 def test_a_source_may_have_a_latency_of_its_own_in_any_case():
     text = "1m, CoinDesk = 10m"
-    assert late(item(), text) == MINUTE_MS
-    assert late(item(source="coindesk "), text) == 10 * MINUTE_MS
-    assert late(item(), "coindesk=10m") == 0
+    assert latency_of(item(), text) == MINUTE_MS
+    assert latency_of(item(source="coindesk "), text) == 10 * MINUTE_MS
+    assert latency_of(item(), "coindesk=10m") == 0
 
 
 @settings(max_examples=25)
 @given(st.text(max_size=30), st.text(max_size=10), st.integers(0, 10**7))
 def test_a_drawn_latency_lies_in_its_bounds_and_hangs_on_the_item_alone(text, source, after):
     each = item(text, source, NOON + after)
-    latency = late(each, "30s..5m")
+    latency = latency_of(each, "30s..5m")
     assert 30 * SECOND_MS <= latency <= 5 * MINUTE_MS
-    assert late(replace(each, sentiment=0.5, symbols=("BTC",)), "30s..5m") == latency
+    assert latency_of(replace(each, sentiment=0.5, symbols=("BTC",)), "30s..5m") == latency
     crowd = [item(f"other {index}") for index in range(3)]
     items = arrivals([*crowd, each], parse_latency("30s..5m,elsewhere=1h"), EVER)
     assert source == "elsewhere" or replace(each, available_at=each.published_at + latency) in items
 
 
 def test_drawn_latencies_fill_their_range_evenly():
-    latencies = [late(item(f"story {index}"), "0s..10m") / MINUTE_MS for index in range(2_000)]
+    latencies = [latency_of(item(f"story {index}"), "0s..10m") / MINUTE_MS for index in range(2_000)]
     assert min(latencies) < 0.1
     assert max(latencies) > 9.9
     assert sum(latencies) / len(latencies) == pytest.approx(5, abs=0.3)
@@ -62,14 +62,14 @@ def test_drawn_latencies_fill_their_range_evenly():
 
 def test_an_item_with_a_date_only_counts_from_the_next_midnight_and_no_latency_is_added():
     midnight = parse_instant("2025-01-02")
-    assert late(item(published_at=midnight, available_at=midnight + DAY_MS), "5h..9h") == DAY_MS
-    assert late(item(published_at=midnight, available_at=midnight + DAY_MS), "3d") == DAY_MS
+    assert latency_of(item(published_at=midnight, available_at=midnight + DAY_MS), "5h..9h") == DAY_MS
+    assert latency_of(item(published_at=midnight, available_at=midnight + DAY_MS), "3d") == DAY_MS
 
 
 def test_a_later_first_sighting_wins_and_an_earlier_one_does_not():
     seen = item(available_at=NOON + HOUR_MS)
-    assert late(seen, "5m") == HOUR_MS
-    assert late(seen, "2h") == 2 * HOUR_MS
+    assert latency_of(seen, "5m") == HOUR_MS
+    assert latency_of(seen, "2h") == 2 * HOUR_MS
 
 
 def test_items_come_in_the_order_of_arrival_and_later_ones_are_left_out():

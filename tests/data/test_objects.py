@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from object_lakes import END, copy_of, folder_storage, funding, make_lake
+from object_lakes import END, copy_of, folder_storage, funding
 
 from pitboss.core.errors import UserError
 from pitboss.data.lake import Lake
@@ -14,12 +14,6 @@ from pitboss.data.lake_index import HEAD, IndexEntry, LakeIndex, head_bytes, is_
 from pitboss.data.manifest import MANIFEST
 from pitboss.data.object_storage import SECRET, VARIABLES, ObstoreStorage, open_objects, read_address
 from pitboss.data.quality import check_lake
-
-
-@pytest.fixture(scope="module")
-def stock(tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    """A lake that nobody changes."""
-    return make_lake(tmp_path_factory.mktemp("stock") / "lake")
 
 
 def objects_of(reads: list[str]) -> list[str]:

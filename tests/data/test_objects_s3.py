@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from object_lakes import FROM, KEYS, ObjectLake, copy_of, funding, make_lake, s3_server
+from object_lakes import FROM, KEYS, ObjectLake, copy_of, funding, s3_server
 
 from cli.run_command import pitboss, pitboss_ok, pitboss_refused
 from forked_process import ForkedProcess
@@ -38,12 +38,6 @@ from pitboss.venues.perp.testing import plain_skill
 def server() -> Iterator[str]:
     with s3_server() as address:
         yield address
-
-
-@pytest.fixture(scope="module")
-def stock(tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    """A lake that nobody changes."""
-    return make_lake(tmp_path_factory.mktemp("stock") / "lake")
 
 
 @pytest.fixture

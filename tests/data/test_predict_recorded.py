@@ -21,19 +21,19 @@ MINUTE = 60_000
 ORACLE = f"0x{'7' * 64}"
 
 
-def pushed(number: int, **more: Any) -> dict[str, Any]:
+def price_update_row(number: int, **more: Any) -> dict[str, Any]:
     at = START + number * 1_000
     row = {"event_digest": f"d{number}", "checkpoint_timestamp_ms": at + 300, "oracle_id": ORACLE}
     return {**row, "spot": 68_000 * FLOAT + number, "forward": 68_010 * FLOAT, "onchain_timestamp": at, **more}
 
 
-def shaped(number: int, **more: Any) -> dict[str, Any]:
+def surface_row(number: int, **more: Any) -> dict[str, Any]:
     row = {"oracle_id": ORACLE, "a": 171_736, "b": 7_449_196, "rho": 243_059_022, "rho_negative": True}
     row |= {"m": 1_133_202, "m_negative": False, "sigma": 15_731_214}
     return {**row, "onchain_timestamp": START + number * 10_000, **more}
 
 
-def round_(number: int, up_price: float | None, asset: str = "BTC", **more: Any) -> dict[str, Any]:
+def round_row(number: int, up_price: float | None, asset: str = "BTC", **more: Any) -> dict[str, Any]:
     return {"asset": asset, "duration_s": 300, "start": START + number * 5 * MINUTE, "up_price": up_price, **more}
 
 
@@ -48,7 +48,7 @@ def test_bars_are_the_price_of_their_open_at_that_instant(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("name", ["pushes.jsonl", "pushes.csv", "pushes.csv.gz", "pushes.parquet", "pushes.json"])
 def test_rows_of_the_indexer_keep_their_units_to_the_last_digit_and_come_in_order(tmp_path: Path, name: str) -> None:
-    points = read_prices(write(tmp_path / name, [pushed(number) for number in (2, 1, 0, 1)]))
+    points = read_prices(write(tmp_path / name, [price_update_row(number) for number in (2, 1, 0, 1)]))
     assert points.at.tolist() == [START, START + 1_000, START + 2_000]
     assert points.spot.tolist() == [68_000 * FLOAT, 68_000 * FLOAT + 1, 68_000 * FLOAT + 2]
     assert points.forward.tolist() == [68_010 * FLOAT] * 3
@@ -63,7 +63,7 @@ def test_updates_of_a_chain_count_from_the_block_that_shows_them(tmp_path: Path)
 
 @pytest.mark.parametrize("name", ["svi.jsonl", "svi.csv", "svi.parquet"])
 def test_surfaces_have_their_signs(tmp_path: Path, name: str) -> None:
-    rows = read_surfaces(write(tmp_path / name, [shaped(1), shaped(0, m_negative=True), shaped(1)]))
+    rows = read_surfaces(write(tmp_path / name, [surface_row(1), surface_row(0, m_negative=True), surface_row(1)]))
     assert rows.at.tolist() == [START, START + 10_000]
     assert rows.market_id == (ORACLE, ORACLE)
     assert rows.svi(0) == Svi(0.000171736, 0.007449196, -0.243059022, -0.001133202, 0.015731214)
@@ -71,14 +71,14 @@ def test_surfaces_have_their_signs(tmp_path: Path, name: str) -> None:
 
 
 def test_rounds_come_in_order_and_an_open_one_has_no_outcome(tmp_path: Path) -> None:
-    rows = read_rounds(write(tmp_path / "rounds.parquet", [round_(1, 1.0), round_(0, 0.0), round_(2, None)]))
+    rows = read_rounds(write(tmp_path / "rounds.parquet", [round_row(1, 1.0), round_row(0, 0.0), round_row(2, None)]))
     assert rows.start_at.tolist() == [START, START + 5 * MINUTE, START + 10 * MINUTE]
     assert rows.up_price.tolist()[:2] == [0.0, 1.0]
     assert np.isnan(rows.up_price[2])
 
 
 def test_surfaces_of_several_assets_are_refused_without_an_option_that_there_is_not(tmp_path: Path) -> None:
-    path = write(tmp_path / "svi.csv", [shaped(0, asset="BTC"), shaped(1, asset="ETH")])
+    path = write(tmp_path / "svi.csv", [surface_row(0, asset="BTC"), surface_row(1, asset="ETH")])
     with pytest.raises(UserError, match="rows of several assets") as caught:
         read_surfaces(path)
     assert caught.value.hint == "keep the rows of one of BTC, ETH"
@@ -86,13 +86,13 @@ def test_surfaces_of_several_assets_are_refused_without_an_option_that_there_is_
 
 @pytest.mark.parametrize("name", ["svi.csv", "svi.parquet"])
 def test_a_surface_without_an_oracle_is_refused(tmp_path: Path, name: str) -> None:
-    path = write(tmp_path / name, [shaped(0), shaped(1, oracle_id=None)])
+    path = write(tmp_path / name, [surface_row(0), surface_row(1, oracle_id=None)])
     with pytest.raises(UserError, match=r"row 2 .*: the oracle's id is missing"):
         read_surfaces(path)
 
 
 def test_a_file_of_several_assets_needs_one_named(tmp_path: Path) -> None:
-    path = write(tmp_path / "rounds.csv", [round_(0, 1.0), round_(0, 0.0, "ETH")])
+    path = write(tmp_path / "rounds.csv", [round_row(0, 1.0), round_row(0, 0.0, "ETH")])
     with pytest.raises(UserError) as caught:
         read_rounds(path)
     assert caught.value.hint == "--asset, one of BTC, ETH"
@@ -104,12 +104,12 @@ def test_a_file_of_several_assets_needs_one_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([pushed(0), pushed(0, spot=5 * FLOAT)], r"row 2: another row has the same time"),
-        ([pushed(0), pushed(1, spot=0)], r"row 2 .* is not a price"),
-        ([pushed(0, spot=-5 * FLOAT)], r"row 1 .* is not a price"),
-        ([pushed(0, forward=None)], r"forward is missing"),
-        ([pushed(0, spot="many")], r"the price is 'many', not a number"),
-        ([pushed(0, onchain_timestamp="noon")], r"'noon' is not a time"),
+        ([price_update_row(0), price_update_row(0, spot=5 * FLOAT)], r"row 2: another row has the same time"),
+        ([price_update_row(0), price_update_row(1, spot=0)], r"row 2 .* is not a price"),
+        ([price_update_row(0, spot=-5 * FLOAT)], r"row 1 .* is not a price"),
+        ([price_update_row(0, forward=None)], r"forward is missing"),
+        ([price_update_row(0, spot="many")], r"the price is 'many', not a number"),
+        ([price_update_row(0, onchain_timestamp="noon")], r"'noon' is not a time"),
         ([{"onchain_timestamp": START}], r"no column for the price"),
         ([{"spot": 5.0}], r"no column for time"),
         ([{"time": START, "price": 1e30}], r"is not a price"),
@@ -125,11 +125,11 @@ def test_a_price_that_cannot_be_names_its_row(tmp_path: Path, rows: list[dict[st
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        (shaped(0, rho_negative="maybe"), "neither true nor false"),
-        (shaped(0, rho=2 * FLOAT), "outside"),
-        (shaped(0, a=-5), "below zero"),
-        (shaped(0, sigma=None), "sigma is missing"),
-        ({name: value for name, value in shaped(0).items() if name != "m_negative"}, "no column for m_negative"),
+        (surface_row(0, rho_negative="maybe"), "neither true nor false"),
+        (surface_row(0, rho=2 * FLOAT), "outside"),
+        (surface_row(0, a=-5), "below zero"),
+        (surface_row(0, sigma=None), "sigma is missing"),
+        ({name: value for name, value in surface_row(0).items() if name != "m_negative"}, "no column for m_negative"),
     ],
 )
 def test_a_surface_that_cannot_be_names_its_row(tmp_path: Path, row: dict[str, Any], message: str) -> None:
@@ -140,11 +140,11 @@ def test_a_surface_that_cannot_be_names_its_row(tmp_path: Path, row: dict[str, A
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([round_(0, 1.5)], "not between 0 and 1"),
-        ([round_(0, "yes")], r"row 1 .*the price of UP is 'yes', not a number"),  # type: ignore[arg-type]
-        ([round_(0, 1.0, duration_s=-5)], "a round of"),
-        ([round_(0, 1.0, duration_s=0.5)], "a round of"),
-        ([round_(0, 1.0), round_(0, 0.0)], "row 2: another row has the same time"),
+        ([round_row(0, 1.5)], "not between 0 and 1"),
+        ([round_row(0, "yes")], r"row 1 .*the price of UP is 'yes', not a number"),  # type: ignore[arg-type]
+        ([round_row(0, 1.0, duration_s=-5)], "a round of"),
+        ([round_row(0, 1.0, duration_s=0.5)], "a round of"),
+        ([round_row(0, 1.0), round_row(0, 0.0)], "row 2: another row has the same time"),
         ([{"start": START, "up_price": 1.0}], "no column for duration_s"),
     ],
 )
@@ -189,9 +189,9 @@ ANYTHING = (
     | st.lists(st.integers(0, 9), max_size=2)
 )
 READERS: list[tuple[dict[str, Any], Callable[[Path], Any]]] = [
-    (pushed(0), read_prices),
-    (shaped(0), read_surfaces),
-    (round_(0, 1.0), read_rounds),
+    (price_update_row(0), read_prices),
+    (surface_row(0), read_surfaces),
+    (round_row(0, 1.0), read_rounds),
 ]
 
 

@@ -19,37 +19,37 @@ from pitboss.data.lake import Lake
 Rows = list[dict[str, Any]]
 
 
-def setting(row: int, **values: Any) -> Callable[[Rows], Rows]:
+def set_fields(row: int, **values: Any) -> Callable[[Rows], Rows]:
     return lambda rows: [each | values if index == row else each for index, each in enumerate(rows)]
 
 
-def swapped(rows: Rows) -> Rows:
+def swap_rows(rows: Rows) -> Rows:
     return [rows[0], rows[2], rows[1], *rows[3:]]
 
 
-def doubled(rows: Rows) -> Rows:
+def double_row(rows: Rows) -> Rows:
     return [*rows[:3], rows[2], *rows[3:]]
 
 
-def repeated_later(rows: Rows) -> Rows:
+def repeat_row(rows: Rows) -> Rows:
     return [*rows, rows[1]]
 
 
 @pytest.mark.parametrize(
     ("spoil", "says"),
     [
-        (setting(3, high=1.0), r"row 4 \(2025-01-01T00:15:00Z\): high 1.0 is below low"),
-        (setting(3, low=0.0), r"row 4 \(2025-01-01T00:15:00Z\): low is 0.0, not a price"),
-        (setting(3, open=-5.0), r"row 4 \(2025-01-01T00:15:00Z\): open is -5.0, not a price"),
-        (setting(3, close=math.nan), r"row 4 \(2025-01-01T00:15:00Z\): close is nan, not a finite number"),
-        (setting(3, high=math.inf), r"row 4 \(2025-01-01T00:15:00Z\): high is inf, not a finite number"),
-        (setting(3, volume=-1.0), r"row 4 \(2025-01-01T00:15:00Z\): volume is -1.0"),
-        (setting(3, volume=None), r"row 4 \(2025-01-01T00:15:00Z\): volume is missing"),
-        (setting(3, date=None), r"row 4: the time is missing"),
-        (setting(3, date=START + 3 * MIN5 + 1000), r"row 4 .*: the time is not a multiple of 5m"),
-        (swapped, r"row 3 \(2025-01-01T00:05:00Z\): earlier than the row before \(unordered\)"),
-        (doubled, r"row 4 \(2025-01-01T00:10:00Z\): the same time as the row before \(duplicated\)"),
-        (repeated_later, r"row 25 \(2025-01-01T00:05:00Z\): this time was there before \(duplicated\)"),
+        (set_fields(3, high=1.0), r"row 4 \(2025-01-01T00:15:00Z\): high 1.0 is below low"),
+        (set_fields(3, low=0.0), r"row 4 \(2025-01-01T00:15:00Z\): low is 0.0, not a price"),
+        (set_fields(3, open=-5.0), r"row 4 \(2025-01-01T00:15:00Z\): open is -5.0, not a price"),
+        (set_fields(3, close=math.nan), r"row 4 \(2025-01-01T00:15:00Z\): close is nan, not a finite number"),
+        (set_fields(3, high=math.inf), r"row 4 \(2025-01-01T00:15:00Z\): high is inf, not a finite number"),
+        (set_fields(3, volume=-1.0), r"row 4 \(2025-01-01T00:15:00Z\): volume is -1.0"),
+        (set_fields(3, volume=None), r"row 4 \(2025-01-01T00:15:00Z\): volume is missing"),
+        (set_fields(3, date=None), r"row 4: the time is missing"),
+        (set_fields(3, date=START + 3 * MIN5 + 1000), r"row 4 .*: the time is not a multiple of 5m"),
+        (swap_rows, r"row 3 \(2025-01-01T00:05:00Z\): earlier than the row before \(unordered\)"),
+        (double_row, r"row 4 \(2025-01-01T00:10:00Z\): the same time as the row before \(duplicated\)"),
+        (repeat_row, r"row 25 \(2025-01-01T00:05:00Z\): this time was there before \(duplicated\)"),
     ],
 )
 def test_a_bad_bar_is_refused_by_row_and_time(tmp_path: Path, lake: Lake, spoil, says: str) -> None:
@@ -76,7 +76,7 @@ def test_text_that_is_no_number_is_shown_as_it_stands(tmp_path: Path, lake: Lake
 
 
 def test_the_first_bad_row_is_named_whatever_is_wrong_with_later_ones(tmp_path: Path, lake: Lake) -> None:
-    rows = setting(2, volume=None)(setting(6, high=0.1)(bar_rows()))
+    rows = set_fields(2, volume=None)(set_fields(6, high=0.1)(bar_rows()))
     with pytest.raises(UserError, match="row 3 "):
         import_paths(lake, [write(tmp_path / "5m" / "BTC.parquet", rows)])
 
@@ -153,8 +153,8 @@ LONG = "word\x1b[2J\u202e " * 2_000
 @pytest.mark.parametrize(
     ("name", "rows", "more"),
     [
-        ("5m/BTC.csv", setting(3, high=LONG)(bar_rows()), {}),
-        ("5m/BTC.csv", setting(3, date=LONG)(bar_rows()), {}),
+        ("5m/BTC.csv", set_fields(3, high=LONG)(bar_rows()), {}),
+        ("5m/BTC.csv", set_fields(3, date=LONG)(bar_rows()), {}),
         ("5m/BTC.csv", [row | {"interval": LONG} for row in bar_rows()], {}),
         (
             "5m/all.csv",

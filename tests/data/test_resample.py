@@ -11,7 +11,7 @@ from pitboss.core.market import Bars
 from pitboss.data.resample import resample
 
 
-def slowly(bars: Bars, interval: str) -> list[tuple[int, float, float, float, float, float]]:
+def resampled_bars(bars: Bars, interval: str) -> list[tuple[int, float, float, float, float, float]]:
     """Put each bar into its bucket; keep buckets that began after the series did and ended before it does."""
     length = INTERVALS[interval]
     buckets: dict[int, list[int]] = {}
@@ -38,7 +38,7 @@ def test_resampling_agrees_with_the_slow_reference(start: int, steps: list[int],
     for step in steps:
         opens.append(opens[-1] + step * MIN5)
     bars = make_bars(opens, "5m", MIN5, seed)
-    made, expected = resample(bars, interval), slowly(bars, interval)
+    made, expected = resample(bars, interval), resampled_bars(bars, interval)
     assert made.interval_ms == INTERVALS[interval]
     assert made.open_at.tolist() == [row[0] for row in expected]
     for number, column in enumerate((made.open, made.high, made.low, made.close), 1):

@@ -23,7 +23,7 @@ TO = START + DAY_MS
 LATE = START + 6 * HOUR
 
 
-def put(lake: Lake, tmp_path: Path, symbol: str, start: int, end: int, interval: str = "5m") -> None:
+def import_bars(lake: Lake, tmp_path: Path, symbol: str, start: int, end: int, interval: str = "5m") -> None:
     step = INTERVALS[interval]
     rows = bar_rows((end - start) // step, start, step)
     import_paths(lake, [write(tmp_path / "in" / interval / f"{symbol}.parquet", rows)])
@@ -38,8 +38,8 @@ def listings(lake: Lake, symbols: tuple[str, ...], max_gap: int = 12) -> dict[st
 def test_a_symbol_whose_bars_begin_inside_the_range_is_listed_from_its_first_close_on(
     tmp_path: Path, lake: Lake
 ) -> None:
-    put(lake, tmp_path, "BTC", START, TO)
-    put(lake, tmp_path, "SUI", LATE, TO)
+    import_bars(lake, tmp_path, "BTC", START, TO)
+    import_bars(lake, tmp_path, "SUI", LATE, TO)
     found = listings(lake, ("BTC", "SUI"))
     assert found == {"SUI": Listing("SUI", LATE + MIN5)}
     assert listing_notes(found, START, TO) == [
@@ -50,46 +50,46 @@ def test_a_symbol_whose_bars_begin_inside_the_range_is_listed_from_its_first_clo
 def test_a_symbol_whose_bars_end_is_given_up_only_after_the_longest_hole_that_is_allowed(
     tmp_path: Path, lake: Lake
 ) -> None:
-    put(lake, tmp_path, "BTC", START, TO)
-    put(lake, tmp_path, "SUI", START, LATE)
+    import_bars(lake, tmp_path, "BTC", START, TO)
+    import_bars(lake, tmp_path, "SUI", START, LATE)
     assert listings(lake, ("BTC", "SUI")) == {"SUI": Listing("SUI", None, LATE + 12 * MIN5)}
     assert listings(lake, ("BTC", "SUI"), 20) == {"SUI": Listing("SUI", None, LATE + 20 * MIN5)}
     assert listings(lake, ("BTC", "SUI"), 1000) == {}  # then it is one of the holes that are allowed
 
 
 def test_a_hole_while_a_symbol_is_listed_is_refused_as_ever(tmp_path: Path, lake: Lake) -> None:
-    put(lake, tmp_path, "BTC", START, TO)
-    put(lake, tmp_path, "SUI", LATE, LATE + HOUR)
-    put(lake, tmp_path, "SUI", LATE + 4 * HOUR, TO)
+    import_bars(lake, tmp_path, "BTC", START, TO)
+    import_bars(lake, tmp_path, "SUI", LATE, LATE + HOUR)
+    import_bars(lake, tmp_path, "SUI", LATE + 4 * HOUR, TO)
     with pytest.raises(UserError, match="SUI: 36 bars of 5m are missing from 2025-01-01T07:00:00Z"):
         listings(lake, ("BTC", "SUI"))
 
 
 def test_bars_that_are_merely_not_here_are_not_taken_for_a_listing(tmp_path: Path, lake: Lake) -> None:
-    put(lake, tmp_path, "SUI", LATE, TO)
+    import_bars(lake, tmp_path, "SUI", LATE, TO)
     with pytest.raises(UserError, match="no bars that fit the schedule"):
         listings(lake, ("SUI",))  # nobody else covers the range
-    put(lake, tmp_path, "BTC", START, TO)
-    put(lake, tmp_path, "SUI", START, TO, "1h")  # it traded all the time
+    import_bars(lake, tmp_path, "BTC", START, TO)
+    import_bars(lake, tmp_path, "SUI", START, TO, "1h")  # it traded all the time
     with pytest.raises(UserError, match="no bars that fit the schedule"):
         listings(lake, ("BTC", "SUI"))
 
 
 def test_a_symbol_without_one_bar_in_the_range_is_refused(tmp_path: Path, lake: Lake) -> None:
-    put(lake, tmp_path, "BTC", START, TO)
-    put(lake, tmp_path, "SUI", TO + HOUR, TO + DAY_MS)
+    import_bars(lake, tmp_path, "BTC", START, TO)
+    import_bars(lake, tmp_path, "SUI", TO + HOUR, TO + DAY_MS)
     with pytest.raises(UserError, match="no bars that fit the schedule"):
         listings(lake, ("BTC", "SUI"))
 
 
 def test_an_imported_listing_explains_a_late_beginning_alone(tmp_path: Path, lake: Lake) -> None:
-    put(lake, tmp_path, "SUI", LATE, TO)
+    import_bars(lake, tmp_path, "SUI", LATE, TO)
     import_paths(lake, [write(tmp_path / "listings.csv", [{"symbol": "SUI", "listed_at": "2025-01-01T05:30:00Z"}])])
     assert listings(lake, ("SUI",)) == {"SUI": Listing("SUI", LATE + MIN5)}
 
 
 def test_an_imported_listing_counts_although_there_are_bars_from_before(tmp_path: Path, lake: Lake) -> None:
-    put(lake, tmp_path, "SUI", START, TO)
+    import_bars(lake, tmp_path, "SUI", START, TO)
     row = {"symbol": "SUI", "listed_at": LATE, "delisted_at": TO - HOUR, "known_at": TO - 2 * HOUR}
     import_paths(lake, [write(tmp_path / "listings.csv", [row])])
     assert listings(lake, ("SUI",)) == {"SUI": Listing("SUI", LATE, TO - HOUR, TO - 2 * HOUR)}
@@ -98,7 +98,7 @@ def test_an_imported_listing_counts_although_there_are_bars_from_before(tmp_path
 def test_a_listing_that_begins_before_the_range_and_does_not_end_in_it_changes_nothing(
     tmp_path: Path, lake: Lake
 ) -> None:
-    put(lake, tmp_path, "BTC", START, TO)
+    import_bars(lake, tmp_path, "BTC", START, TO)
     before = data_digest(load_market(lake, "hyperliquid", ["BTC"], ["5m"], TO), ["BTC"], ["5m"])
     import_paths(lake, [write(tmp_path / "listings.csv", [{"symbol": "BTC", "listed_at": START - DAY_MS}])])
     assert listings(lake, ("BTC",)) == {}
@@ -108,7 +108,7 @@ def test_a_listing_that_begins_before_the_range_and_does_not_end_in_it_changes_n
 
 
 def test_a_listing_that_counts_is_part_of_the_data_digest(tmp_path: Path, lake: Lake) -> None:
-    put(lake, tmp_path, "BTC", START, TO)
+    import_bars(lake, tmp_path, "BTC", START, TO)
     market = load_market(lake, "hyperliquid", ["BTC"], ["5m"], TO)
     before = data_digest(market, ["BTC"], ["5m"])
     import_paths(lake, [write(tmp_path / "listings.csv", [{"symbol": "BTC", "listed_at": LATE}])])
@@ -119,10 +119,10 @@ def test_a_listing_that_counts_is_part_of_the_data_digest(tmp_path: Path, lake: 
 def test_an_interval_that_spans_everything_is_preferred_to_a_finer_one_that_does_not(
     tmp_path: Path, lake: Lake
 ) -> None:
-    put(lake, tmp_path, "BTC", START, TO)
-    put(lake, tmp_path, "BTC", START, TO, "1h")
-    put(lake, tmp_path, "SUI", LATE, TO)
-    put(lake, tmp_path, "SUI", START, TO, "1h")
+    import_bars(lake, tmp_path, "BTC", START, TO)
+    import_bars(lake, tmp_path, "BTC", START, TO, "1h")
+    import_bars(lake, tmp_path, "SUI", LATE, TO)
+    import_bars(lake, tmp_path, "SUI", START, TO, "1h")
     assert next(base_intervals(lake, "hyperliquid", ["BTC", "SUI"], HOUR, START, TO)) == "1h"
 
 
@@ -142,8 +142,8 @@ def test_a_real_listing_inside_the_range_runs(tmp_path: Path, lake: Lake) -> Non
 def test_a_preview_offers_a_symbol_whose_bars_have_ended_exactly_as_long_as_a_run_does(
     hours: int, tmp_path: Path, lake: Lake
 ) -> None:
-    put(lake, tmp_path, "BTC", START, TO)
-    put(lake, tmp_path, "SUI", START, LATE)
+    import_bars(lake, tmp_path, "BTC", START, TO)
+    import_bars(lake, tmp_path, "SUI", START, LATE)
     at = START + hours * HOUR
     request = PerpRequest(plain_skill(["BTC", "SUI"], "1h"), START, TO, model="policy/hold", prompts=True)
     script = prepare(request, lake, Settings()).course()
@@ -155,7 +155,7 @@ def test_a_preview_offers_a_symbol_whose_bars_have_ended_exactly_as_long_as_a_ru
 
 
 def test_a_range_in_which_no_symbol_is_listed_is_refused(tmp_path: Path, lake: Lake) -> None:
-    put(lake, tmp_path, "SUI", START, TO)
+    import_bars(lake, tmp_path, "SUI", START, TO)
     rows = [{"symbol": "SUI", "delisted_at": "2024-12-01T00:00:00Z"}]
     import_paths(lake, [write(tmp_path / "listings.csv", rows)])
     with pytest.raises(UserError, match="SUI is not listed between 2025-01-01T00:00:00Z and 2025-01-02T00:00:00Z"):

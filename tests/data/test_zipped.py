@@ -37,7 +37,7 @@ def funding(start: int = START, head: bool = True) -> str:
     return "\n".join([*(["calc_time,funding_interval_hours,last_funding_rate"] if head else []), *lines])
 
 
-def packed(path: Path, text: str | bytes, name: str = "", checksum: bool = True) -> Path:
+def zip_file(path: Path, text: str | bytes, name: str = "", checksum: bool = True) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(name or f"{path.stem}.csv", text)
@@ -47,20 +47,20 @@ def packed(path: Path, text: str | bytes, name: str = "", checksum: bool = True)
     return path
 
 
-def published(root: Path) -> Path:
+def published_folder(root: Path) -> Path:
     """A folder as it is when the public files are fetched as they lie there."""
     um = root / "data" / "futures" / "um"
-    packed(um / "monthly" / "klines" / "BTCUSDT" / "5m" / "BTCUSDT-5m-2025-01.zip", klines(head=True))
-    packed(um / "daily" / "klines" / "BTCUSDT" / "5m" / "BTCUSDT-5m-2025-02-01.zip", klines(START + 31 * 24 * HOUR))
-    packed(um / "monthly" / "fundingRate" / "BTCUSDT" / "BTCUSDT-fundingRate-2025-01.zip", funding())
-    packed(um / "monthly" / "markPriceKlines" / "BTCUSDT" / "5m" / "BTCUSDT-5m-2025-01.zip", klines(head=True))
+    zip_file(um / "monthly" / "klines" / "BTCUSDT" / "5m" / "BTCUSDT-5m-2025-01.zip", klines(head=True))
+    zip_file(um / "daily" / "klines" / "BTCUSDT" / "5m" / "BTCUSDT-5m-2025-02-01.zip", klines(START + 31 * 24 * HOUR))
+    zip_file(um / "monthly" / "fundingRate" / "BTCUSDT" / "BTCUSDT-fundingRate-2025-01.zip", funding())
+    zip_file(um / "monthly" / "markPriceKlines" / "BTCUSDT" / "5m" / "BTCUSDT-5m-2025-01.zip", klines(head=True))
     metrics = "create_time,symbol,sum_open_interest,sum_open_interest_value\n2025-01-01 00:05:00,BTCUSDT,123.5,9e9\n"
-    packed(um / "daily" / "metrics" / "BTCUSDT" / "BTCUSDT-metrics-2025-01-01.zip", metrics)
+    zip_file(um / "daily" / "metrics" / "BTCUSDT" / "BTCUSDT-metrics-2025-01-01.zip", metrics)
     return root
 
 
 def test_a_folder_of_published_files_is_imported_in_one_command(tmp_path: Path, lake: Lake) -> None:
-    results = import_paths(lake, [published(tmp_path / "files")], venue="binance")
+    results = import_paths(lake, [published_folder(tmp_path / "files")], venue="binance")
     assert {(result.kind, result.symbol, result.interval) for result in results} == {
         ("bars", "BTC", "5m"),
         ("funding", "BTC", None),
@@ -82,7 +82,7 @@ def test_files_without_a_heading_and_in_microseconds_mean_the_same(tmp_path: Pat
     rows = []
     for number, (head, unit) in enumerate(((True, 1), (False, 1), (True, 1000), (False, 1000))):
         lake = Lake(tmp_path / f"lake{number}")
-        import_paths(lake, [packed(tmp_path / str(number) / "BTCUSDT-5m-2025-01.zip", klines(head=head, unit=unit))])
+        import_paths(lake, [zip_file(tmp_path / str(number) / "BTCUSDT-5m-2025-01.zip", klines(head=head, unit=unit))])
         bars = lake.bars("hyperliquid", "BTC", "5m")
         assert bars is not None
         rows.append((bars.open_at.tolist(), bars.close.tolist()))
@@ -90,13 +90,13 @@ def test_files_without_a_heading_and_in_microseconds_mean_the_same(tmp_path: Pat
 
 
 def test_filed_elsewhere_the_import_says_whose_files_they_are(tmp_path: Path, lake: Lake) -> None:
-    (done,) = import_paths(lake, [packed(tmp_path / "BTCUSDT-5m-2025-01.zip", klines())])
+    (done,) = import_paths(lake, [zip_file(tmp_path / "BTCUSDT-5m-2025-01.zip", klines())])
     assert "--venue binance keeps the two apart" in done.notes[-1]
 
 
 def test_a_zip_that_does_not_match_its_checksum_is_refused_and_nothing_is_stored(tmp_path: Path, lake: Lake) -> None:
-    good = packed(tmp_path / "BTCUSDT-5m-2025-01.zip", klines())
-    bad = packed(tmp_path / "ETHUSDT-5m-2025-01.zip", klines())
+    good = zip_file(tmp_path / "BTCUSDT-5m-2025-01.zip", klines())
+    bad = zip_file(tmp_path / "ETHUSDT-5m-2025-01.zip", klines())
     bad.with_name(f"{bad.name}.CHECKSUM").write_text("0" * 64 + "  x")
     with pytest.raises(UserError, match=r"does not match its checksum in ETHUSDT-5m-2025-01.zip.CHECKSUM"):
         import_paths(lake, [good, bad])
@@ -105,7 +105,7 @@ def test_a_zip_that_does_not_match_its_checksum_is_refused_and_nothing_is_stored
 
 @pytest.mark.parametrize("name", ["../../evil.csv", "/etc/passwd.csv", "C:\\x.csv", "a" * 300 + ".csv"])
 def test_a_strange_name_inside_is_never_a_path(tmp_path: Path, lake: Lake, name: str) -> None:
-    import_paths(lake, [packed(tmp_path / "in" / "BTCUSDT-5m-2025-01.zip", klines(), name)])
+    import_paths(lake, [zip_file(tmp_path / "in" / "BTCUSDT-5m-2025-01.zip", klines(), name)])
     inside = {path.name for path in tmp_path.rglob("*")}
     assert not {"evil.csv", "passwd.csv"} & inside
 
@@ -114,7 +114,7 @@ def test_a_bomb_is_refused_before_and_while_it_unpacks(
     tmp_path: Path, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "MOST_UNPACKED", 50_000)
-    bomb = packed(tmp_path / "BTCUSDT-5m-2025-01.zip", b"0" * 60_000, checksum=False)
+    bomb = zip_file(tmp_path / "BTCUSDT-5m-2025-01.zip", b"0" * 60_000, checksum=False)
     with pytest.raises(UserError, match="the CSV inside is larger than"):
         import_paths(lake, [bomb])
     # one that lies about its size in every place where it stands
@@ -124,7 +124,7 @@ def test_a_bomb_is_refused_before_and_while_it_unpacks(
         import_paths(lake, [bomb])
     monkeypatch.setattr(reading, "MOST_UNPACKED", 50)
     with pytest.raises(UserError, match="larger than 0 MB"):
-        import_paths(lake, [packed(tmp_path / "ETHUSDT-5m-2025-01.zip", klines(), checksum=False)])
+        import_paths(lake, [zip_file(tmp_path / "ETHUSDT-5m-2025-01.zip", klines(), checksum=False)])
 
 
 class CountingFile(io.BytesIO):
@@ -212,7 +212,7 @@ def test_a_zip_with_no_table_or_several_is_refused(tmp_path: Path, lake: Lake) -
 def test_a_damaged_zip_is_refused_or_read_without_a_difference(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
-    path = packed(tmp_path_factory.mktemp("zip") / "x.zip", klines(), checksum=False)
+    path = zip_file(tmp_path_factory.mktemp("zip") / "x.zip", klines(), checksum=False)
     original, content = reading.read(path), bytearray(path.read_bytes())
     for _ in range(data.draw(st.integers(0, 5))):
         content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
@@ -245,6 +245,6 @@ def test_the_name_of_a_published_file_says_what_it_is(path: str, clue: FileHints
 
 
 def test_premium_index_klines_are_not_taken_for_prices(tmp_path: Path, lake: Lake) -> None:
-    path = packed(tmp_path / "premiumIndexKlines" / "BTCUSDT" / "5m" / "BTCUSDT-5m-2024-01.zip", klines())
+    path = zip_file(tmp_path / "premiumIndexKlines" / "BTCUSDT" / "5m" / "BTCUSDT-5m-2024-01.zip", klines())
     with pytest.raises(UserError, match="premium index klines"):
         import_paths(lake, [path])

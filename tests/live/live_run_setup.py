@@ -28,7 +28,7 @@ SPOT = 63_213 * FLOAT
 
 
 @dataclass
-class ManualClock:
+class PauseClock:
     """A clock that advances only during pauses, and can be set."""
 
     at: Instant = NOW
@@ -93,7 +93,7 @@ class LiveRunSetup:
     """The parts of one live run, and what it has recorded."""
 
     decider: Any
-    clock: ManualClock = field(default_factory=ManualClock)
+    clock: PauseClock = field(default_factory=PauseClock)
     journal: MemoryJournal = field(default_factory=MemoryJournal)
     board: Board = field(default_factory=Board)
     entries: list[Entry] = field(default_factory=list)
@@ -139,7 +139,7 @@ class LiveRunSetup:
         return records
 
 
-class Killed(RunCancelled):
+class KilledRun(RunCancelled):
     """The process was killed."""
 
 
@@ -153,7 +153,7 @@ class KillableJournal(MemoryJournal):
 
     async def commit(self, batch: Any, state: State, progress: float) -> None:
         if self.commits == self._dies_at and not self._after:
-            raise Killed
+            raise KilledRun
         await super().commit(batch, state, progress)
         if self.commits > self._dies_at:
-            raise Killed
+            raise KilledRun

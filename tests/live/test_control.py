@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from live.live_run_setup import LiveRunSetup, ManualClock
+from live.live_run_setup import LiveRunSetup, PauseClock
 from pitboss.core.deployment import OpenCommand
 from pitboss.core.errors import TransientError
 from pitboss.core.instant import MINUTE_MS
@@ -98,7 +98,7 @@ def test_changes_of_caps_are_told_by_the_records_once() -> None:
     setup = LiveRunSetup(always_decides())
     run(setup, 1, Control(ChangedCaps()))
     again = LiveRunSetup(
-        always_decides(), clock=ManualClock(NOW + 2 * MINUTE_MS), journal=setup.journal, board=setup.board
+        always_decides(), clock=PauseClock(NOW + 2 * MINUTE_MS), journal=setup.journal, board=setup.board
     )
     again.state = setup.runner(1).state
     asyncio.run(again.runner(1)._record_missed())
@@ -136,7 +136,7 @@ def test_a_command_that_was_recorded_by_a_process_that_died_is_only_acknowledged
     setup, first = LiveRunSetup(always_decides()), Control()
     first.deliver(command("pause"))
     run(setup, 1, first)
-    again = LiveRunSetup(always_decides(), clock=ManualClock(NOW + 2 * MINUTE_MS), journal=setup.journal, board=Board())
+    again = LiveRunSetup(always_decides(), clock=PauseClock(NOW + 2 * MINUTE_MS), journal=setup.journal, board=Board())
     again.board.restore(setup.journal.records())
     again.state = setup.runner(1).state
     second = Control()

@@ -45,11 +45,11 @@ def desk() -> Desk:
     return new_state().world
 
 
-def priced_at(world: Desk) -> int:
+def price_time(world: Desk) -> int:
     return world.world.feeds["BTC"].at
 
 
-def deciding(feed: Feed, world: Desk, at: int, *intents: Any) -> Desk:
+def desk_after_tick(feed: Feed, world: Desk, at: int, *intents: Any) -> Desk:
     """The desk after a tick at which this was decided."""
     state = replace(new_state(), world=world)
     done = asyncio.run(tick(state, at, WorldEvents(), ports(always_decides(*intents), feed.caps, build_prompts=False)))
@@ -150,7 +150,7 @@ def test_what_was_published_at_the_tick_itself_is_not_part_of_it() -> None:
     for at in (NOW - 1_000, NOW, NOW + 1_000):
         feed.look(at)
     world, _ = feed.bring(desk(), NOW)
-    assert priced_at(world) == NOW - 1_000
+    assert price_time(world) == NOW - 1_000
 
 
 def test_an_order_gets_the_first_price_after_it_was_really_decided() -> None:
@@ -159,10 +159,10 @@ def test_an_order_gets_the_first_price_after_it_was_really_decided() -> None:
     world, _ = feed.bring(desk(), NOW)
     for second in range(1, 13):  # prices come while the model thinks
         feed.look(NOW + second * 1_000)
-    world = deciding(feed, world, NOW, MINT)
+    world = desk_after_tick(feed, world, NOW, MINT)
     assert [ticket.tick_at for ticket in world.waiting] == [NOW]
     world, receipts = feed.bring(world)
-    assert priced_at(world) == NOW + 11_000
+    assert price_time(world) == NOW + 11_000
     assert [one for one in receipts if one.kind != "settled"] == []
     assert len(world.waiting) == 1
     feed.look(NOW + 14_000)
@@ -176,7 +176,7 @@ def test_an_order_that_waited_too_long_is_refused_by_its_rule() -> None:
     feed.look(NOW)
     world, _ = feed.bring(desk(), NOW)
     feed.at = NOW + 40_000
-    world = deciding(feed, world, NOW, MINT)
+    world = desk_after_tick(feed, world, NOW, MINT)
     world, _ = feed.bring(world)
     feed.look(NOW + 45_000)
     world, receipts = feed.bring(world)
@@ -189,7 +189,7 @@ def test_orders_of_a_process_that_was_killed_wait_for_a_price_of_the_next_one() 
     feed = Feed()
     feed.look(NOW)
     world, _ = feed.bring(desk(), NOW)
-    state = replace(new_state(), world=deciding(feed, world, NOW, MINT))
+    state = replace(new_state(), world=desk_after_tick(feed, world, NOW, MINT))
     kept = read_state(codec.plain(state)).world
     other = Feed(at=NOW + 10_000)
     other.look(NOW + 10_000)
@@ -203,11 +203,11 @@ def test_orders_of_a_process_that_was_killed_wait_for_a_price_of_the_next_one() 
 # Settlement ---------------------------------------------------------------------------------------------------------------
 
 
-def holding(feed: Feed) -> Desk:
+def desk_with_position(feed: Feed) -> Desk:
     """A desk that holds a YES of the hourly market."""
     feed.look(NOW)
     world, _ = feed.bring(desk(), NOW)
-    world = deciding(feed, world, NOW, MINT)
+    world = desk_after_tick(feed, world, NOW, MINT)
     world, _ = feed.bring(world)
     feed.look(NOW + 3_000)
     world, _ = feed.bring(world)
@@ -221,12 +221,12 @@ def settlement(receipts: list[Any], market: str = SOON) -> list[tuple[int, Decim
 
 def test_what_is_held_settles_by_the_first_price_at_or_after_expiry_however_late_it_is_seen() -> None:
     feed = Feed()
-    world = holding(feed)
+    world = desk_with_position(feed)
     total = money(world.world)
     feed.look(NOW + HOUR_MS + 17_000)  # nothing was heard for an hour
     world, receipts = feed.bring(world)
     assert settlement(receipts) == []
-    assert priced_at(world) == NOW + 2_000  # it waits for the exact price
+    assert price_time(world) == NOW + 2_000  # it waits for the exact price
     assert feed.source.hold_flag(world, feed.at) == "stale_prices"
     feed.look(NOW + HOUR_MS + 19_000)
     world, receipts = feed.bring(world)
@@ -234,7 +234,7 @@ def test_what_is_held_settles_by_the_first_price_at_or_after_expiry_however_late
     assert settlement(receipts) == [(NOW + HOUR_MS, Decimal(repr(wandering((NOW + HOUR_MS) // 1000))))]
     assert world.world.accounts[ACCOUNT].positions == {}
     assert money(world.world) == total
-    assert priced_at(world) == NOW + HOUR_MS + 18_000
+    assert price_time(world) == NOW + HOUR_MS + 18_000
 
 
 def test_where_nothing_is_held_nothing_of_the_past_is_asked_for() -> None:
@@ -244,14 +244,14 @@ def test_where_nothing_is_held_nothing_of_the_past_is_asked_for() -> None:
     feed.look(NOW + 5 * HOUR_MS)
     world, receipts = feed.bring(world)
     assert feed.hermes.recalled == []
-    assert priced_at(world) == NOW + 5 * HOUR_MS - 1_000
+    assert price_time(world) == NOW + 5 * HOUR_MS - 1_000
     assert len(settlement(receipts)) == 1
 
 
 @pytest.mark.parametrize("error", [UserError("Pyth has no price", ""), TransientError("hermes answers 503")])
 def test_where_the_exact_price_is_not_to_be_had_the_first_seen_settles_and_that_is_reported(error: Exception) -> None:
     feed = Feed()
-    world = holding(feed)
+    world = desk_with_position(feed)
     feed.hermes.past_error = error
     start = NOW + HOUR_MS + 2_000
     for waited in range(0, PATIENCE_MS + 4_000, 2_000):
@@ -268,7 +268,7 @@ def test_where_the_exact_price_is_not_to_be_had_the_first_seen_settles_and_that_
 
 def test_an_exact_price_that_its_publishers_do_not_agree_on_settles_nothing() -> None:
     feed = Feed()
-    world = holding(feed)
+    world = desk_with_position(feed)
     feed.look(NOW + HOUR_MS + 2_000)
     world, _ = feed.bring(world)
     feed.hermes.conf = Decimal(2_000)
@@ -280,11 +280,11 @@ def test_an_exact_price_that_its_publishers_do_not_agree_on_settles_nothing() ->
 
 def test_two_expiries_in_one_outage_settle_each_by_its_own_price() -> None:
     feed = Feed()
-    world = holding(feed)
+    world = desk_with_position(feed)
     later = {**MINT, "market_id": "BTC-2026-05-27T14:00:00Z"}
     feed.look(NOW + MINUTE_MS - 1_000)
     world, _ = feed.bring(world)
-    world = deciding(feed, world, NOW + MINUTE_MS, later)
+    world = desk_after_tick(feed, world, NOW + MINUTE_MS, later)
     feed.look(NOW + MINUTE_MS + 1_000)
     world, _ = feed.bring(world)
     feed.look(NOW + MINUTE_MS + 3_000)

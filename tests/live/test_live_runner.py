@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pitboss.live
-from live.live_run_setup import SPOT, KillableJournal, Killed, LiveRunSetup, ManualClock, ScriptedSource
+from live.live_run_setup import SPOT, KillableJournal, KilledRun, LiveRunSetup, PauseClock, ScriptedSource
 from pitboss.core.errors import BudgetExceeded, InvariantError, TransientError, UserError
 from pitboss.core.instant import HOUR_MS, MINUTE_MS
 from pitboss.core.intent import Decision
@@ -42,10 +42,10 @@ class HangingDecider:
     name = "hangs"
 
     def __init__(self) -> None:
-        self.asked = 0
+        self.call_count = 0
 
     async def decide(self, observation: Any, judge: Any) -> Decision:
-        self.asked += 1
+        self.call_count += 1
         await asyncio.Event().wait()
         raise AssertionError("nobody wakes it")
 
@@ -58,7 +58,7 @@ class RaisingDecider(HangingDecider):
         self.error = error
 
     async def decide(self, observation: Any, judge: Any) -> Decision:
-        self.asked += 1
+        self.call_count += 1
         raise self.error
 
 
@@ -70,7 +70,7 @@ def run(setup: LiveRunSetup, ticks: int, **more: Any) -> State:
 
 
 def test_ticks_come_at_their_slots_and_the_chain_holds() -> None:
-    setup = LiveRunSetup(always_decides(), clock=ManualClock(NOW + 17_000))
+    setup = LiveRunSetup(always_decides(), clock=PauseClock(NOW + 17_000))
     state = run(setup, 3)
     assert setup.ticks() == [NOW + MINUTE_MS * place for place in (1, 2, 3)]
     assert state.prev_digest == setup.verified_records()[-1].digest
@@ -83,11 +83,11 @@ def test_ticks_come_at_their_slots_and_the_chain_holds() -> None:
 @settings(max_examples=4, deadline=None)
 def test_a_tick_never_finds_a_price_from_its_slot_on(looks_ms: int, start_ms: int) -> None:
     mind = always_decides(MINT)
-    clock = ManualClock(NOW + start_ms, looks_ms=looks_ms)
+    clock = PauseClock(NOW + start_ms, looks_ms=looks_ms)
     setup = LiveRunSetup(mind, clock=clock, source=ScriptedSource(PredictCaps(), step_ms=500), slots=schedule(10_000))
     run(setup, 3)
-    assert mind.seen
-    for seen in mind.seen:
+    assert mind.observations
+    for seen in mind.observations:
         assert seen.desk.world.feeds["BTC"].at < seen.at
     setup.verified_records()
 
@@ -135,7 +135,7 @@ def test_the_last_order_of_a_run_that_ends_is_seen_through() -> None:
 
 
 def test_slots_that_were_slept_through_are_one_record_and_no_ticks() -> None:
-    setup = LiveRunSetup(always_decides(), clock=ManualClock(NOW + 1, {3: HOUR_MS}))
+    setup = LiveRunSetup(always_decides(), clock=PauseClock(NOW + 1, {3: HOUR_MS}))
     run(setup, 2)
     first, second = setup.ticks()
     assert (first, second) == (NOW + 61 * MINUTE_MS, NOW + 62 * MINUTE_MS)
@@ -151,7 +151,7 @@ def test_a_clock_that_goes_back_makes_no_slot_tick_twice_and_is_reported() -> No
         brought.append(before)
 
     setup = LiveRunSetup(
-        always_decides(), clock=ManualClock(NOW, {2: -HOUR_MS}), source=ScriptedSource(PredictCaps(), hang=note)
+        always_decides(), clock=PauseClock(NOW, {2: -HOUR_MS}), source=ScriptedSource(PredictCaps(), hang=note)
     )
     run(setup, 4)
     assert min(brought) >= NOW, "nor is the world asked what it was like before the last tick"
@@ -176,7 +176,7 @@ def test_a_model_that_hangs_ends_in_a_hold_with_a_flag() -> None:
     hangs = HangingDecider()
     setup = LiveRunSetup(hangs)
     run(setup, 2, deadline_ms=40)
-    assert hangs.asked == 2
+    assert hangs.call_count == 2
     assert [body["flags"] for body in setup.bodies()] == [["deadline"], ["deadline"]]
     assert (setup.board.errors, setup.board.skips) == (2, 0)
 
@@ -209,7 +209,7 @@ def test_on_old_prices_no_model_is_called() -> None:
     setup = LiveRunSetup(mind, source=ScriptedSource(PredictCaps(), silent=lambda at: at > NOW + 10_000))
     run(setup, 3)
     assert [body["flags"] for body in setup.bodies()] == [[], ["stale_prices"], ["stale_prices"]]
-    assert [seen.at for seen in mind.seen] == [NOW]
+    assert [seen.at for seen in mind.observations] == [NOW]
 
 
 def test_a_loss_limit_closes_at_ticks_and_between_them_without_the_agent() -> None:
@@ -223,7 +223,7 @@ def test_a_loss_limit_closes_at_ticks_and_between_them_without_the_agent() -> No
     between = [at for at in closed if at % MINUTE_MS]
     assert len(closed) > len(between) > 1  # at slots, and between them half a minute apart
     assert min(later - earlier for earlier, later in pairwise(between)) >= 30_000
-    assert len(mind.seen) == len(setup.ticks()) - len(closed) > 0  # after the limit
+    assert len(mind.observations) == len(setup.ticks()) - len(closed) > 0  # after the limit
     assert any(entry.get("detail") == "closes what is open: the limit is reached" for entry in setup.entries)
     setup.verified_records()
 
@@ -233,7 +233,7 @@ def test_before_the_first_price_no_model_is_called() -> None:
     setup = LiveRunSetup(mind, source=ScriptedSource(PredictCaps(), first=NOW + 90_000))
     run(setup, 3)
     assert [body["flags"] for body in setup.bodies()] == [["no_feed"], ["no_feed"], []]
-    assert len(mind.seen) == 1
+    assert len(mind.observations) == 1
 
 
 def test_a_feed_that_hangs_ends_in_a_flag_and_is_reported_once() -> None:
@@ -245,7 +245,7 @@ def test_a_feed_that_hangs_ends_in_a_flag_and_is_reported_once() -> None:
     setup = LiveRunSetup(mind, source=ScriptedSource(PredictCaps(), hang=hang))
     run(setup, 1, feed_ms=15)
     assert [body["flags"] for body in setup.bodies()] == [["feed_timeout"]]
-    assert mind.seen == []
+    assert mind.observations == []
     assert [entry["detail"] for entry in setup.entries if entry["kind"] == "remark"] == [
         "feed: the feed does not answer in time"
     ]
@@ -308,13 +308,13 @@ def test_a_run_killed_at_any_commit_goes_on_with_the_same_chain(dies_at: int, af
     killed = False
     try:
         run(first, 8)
-    except Killed:
+    except KilledRun:
         killed = True
     kept = mortal.latest_state()
     assert killed or first.board.ticks == 8
     result = len([entry for entry in first.entries if entry["kind"] != "remark"])
     assert result <= len(list(mortal.records())) <= result + 1
-    second = LiveRunSetup(mind(), clock=ManualClock(first.clock.at + 3_000), journal=MemoryJournal(mortal))
+    second = LiveRunSetup(mind(), clock=PauseClock(first.clock.at + 3_000), journal=MemoryJournal(mortal))
     second.state = None if kept is None else read_state(kept[1])
     second.board.restore(second.journal.records())
     run(second, 3)
@@ -345,7 +345,7 @@ def test_a_run_killed_at_any_commit_goes_on_with_the_same_chain(dies_at: int, af
 def test_whatever_clock_and_feed_do_every_slot_is_accounted_for_once(jumps: dict[int, int], down: list[bool]) -> None:
     mind = always_decides(MINT)
     quiet = ScriptedSource(PredictCaps(), silent=lambda at: down[at // 40_000 % 8])
-    setup = LiveRunSetup(mind, clock=ManualClock(NOW + 5, jumps), source=quiet)
+    setup = LiveRunSetup(mind, clock=PauseClock(NOW + 5, jumps), source=quiet)
     run(setup, 5)
     setup.verified_records()
     ticks = setup.ticks()
@@ -359,7 +359,7 @@ def test_whatever_clock_and_feed_do_every_slot_is_accounted_for_once(jumps: dict
             strict=True,
         )
     }
-    for seen in mind.seen:  # nobody decided on a price older than half a minute
+    for seen in mind.observations:  # nobody decided on a price older than half a minute
         assert seen.at - seen.desk.world.feeds["BTC"].at <= 30_000
         assert "stale_prices" not in flagged[seen.at]
 

@@ -28,7 +28,7 @@ LARGE = {**SMALL, "size_usd": 9_000_000, "leverage": 50}
 HOSTILE = "<script>alert(1)</script>"
 
 
-def decided(
+def run_decisions(
     workspace: Workspace, decisions: Mapping[Instant, Mapping[str, Any]], every: str = "1h", **fields: Any
 ) -> Run:
     """A run with these decisions; it holds at all other ticks."""
@@ -42,18 +42,18 @@ def runs(workspace: Workspace) -> list[Run]:
     """One that buys, one that is refused, one with quarter-hourly ticks and another fee that buys between two hours."""
     after = FROM + 2 * HOUR_MS
     return [
-        decided(workspace, {after: SMALL}),
-        decided(workspace, {after: LARGE}),
-        decided(workspace, {after + HOUR_MS // 2: SMALL, after + HOUR_MS: SMALL}, "15m", taker_bps=Decimal(9)),
+        run_decisions(workspace, {after: SMALL}),
+        run_decisions(workspace, {after: LARGE}),
+        run_decisions(workspace, {after + HOUR_MS // 2: SMALL, after + HOUR_MS: SMALL}, "15m", taker_bps=Decimal(9)),
     ]
 
 
-def compared(workspace: Workspace, *runs: Run) -> dict[str, Any]:
+def compare_runs(workspace: Workspace, *runs: Run) -> dict[str, Any]:
     return comparison(workspace, runs, partial(IndexedRuns().index, workspace))
 
 
 def test_the_first_decisions_that_differ_are_told_in_words(workspace: Workspace, runs: list[Run]) -> None:
-    (differing,) = compared(workspace, *runs[:2])["decisions"]
+    (differing,) = compare_runs(workspace, *runs[:2])["decisions"]
     assert differing["differing"] == 1
     (decision,) = differing["decisions"]
     assert decision["sentence"].startswith("at 2025-03-27 02:00 A: open long BTC for $500.00 at 1×; B: held because R")
@@ -62,21 +62,21 @@ def test_the_first_decisions_that_differ_are_told_in_words(workspace: Workspace,
 
 
 def test_decisions_are_compared_only_at_ticks_that_both_runs_had(workspace: Workspace, runs: list[Run]) -> None:
-    (differing,) = compared(workspace, runs[0], runs[2])["decisions"]
+    (differing,) = compare_runs(workspace, runs[0], runs[2])["decisions"]
     assert [decision["tick_at"][11:16] for decision in differing["decisions"]] == ["02:00", "03:00"]
     assert "B: held" in differing["decisions"][0]["sentence"]
     assert "A: held; B: open long" in differing["decisions"][1]["sentence"]
 
 
 def test_the_inputs_that_differ_are_named_and_the_rest_is_not(workspace: Workspace, runs: list[Run]) -> None:
-    inputs = {row["name"]: row["values"] for row in compared(workspace, *runs)["inputs"]}
+    inputs = {row["name"]: row["values"] for row in compare_runs(workspace, *runs)["inputs"]}
     assert inputs["taker_bps"] == ["4.5", "4.5", "9"]
     assert inputs["skill.schedule.every"] == ["1h", "1h", "15m"]
     assert set(inputs) == {"taker_bps", "skill.schedule.every", "decisions"}
 
 
 def test_a_run_against_itself_differs_in_nothing(workspace: Workspace, runs: list[Run]) -> None:
-    document = compared(workspace, runs[0], decided(workspace, {FROM + 2 * HOUR_MS: SMALL}))
+    document = compare_runs(workspace, runs[0], run_decisions(workspace, {FROM + 2 * HOUR_MS: SMALL}))
     assert document["inputs"] == []
     assert document["difference"]["same"] is True
     assert document["decisions"][0]["differing"] == 0
@@ -85,7 +85,7 @@ def test_a_run_against_itself_differs_in_nothing(workspace: Workspace, runs: lis
 
 
 def test_results_are_differences_of_the_later_run_from_the_earlier(workspace: Workspace, runs: list[Run]) -> None:
-    document = compared(workspace, *runs)
+    document = compare_runs(workspace, *runs)
     labels = {run["run_id"]: run["label"] for run in document["runs"]}
     pairs = [labels[pair["first"]] + labels[pair["second"]] for pair in document["pairs"]]
     assert pairs == ["BA", "CA", "CB"]
@@ -98,16 +98,16 @@ def test_results_are_differences_of_the_later_run_from_the_earlier(workspace: Wo
 def test_what_cannot_be_compared_is_said(workspace: Workspace, runs: list[Run]) -> None:
     skill = plain_skill(["BTC"], "1h", model="policy/hold")
     later = asyncio.run(start(workspace, PerpRequest(skill, TO, TO + 6 * HOUR_MS)))
-    document = compared(workspace, runs[0], later)
+    document = compare_runs(workspace, runs[0], later)
     assert document["unpaired"] == "the runs cover different days"
     assert document["decisions"][0]["why_not"] == "the runs have no tick in common"
     with pytest.raises(UserError, match="2 to 8"):
-        compared(workspace, runs[0], runs[0])
+        compare_runs(workspace, runs[0], runs[0])
 
 
 def test_the_page_is_one_file_and_texts_of_others_stay_texts(workspace: Workspace, runs: list[Run]) -> None:
-    other = decided(workspace, {FROM: {**SMALL, "reason": HOSTILE}}, skill={"name": HOSTILE})
-    document = compared(workspace, runs[0], other)
+    other = run_decisions(workspace, {FROM: {**SMALL, "reason": HOSTILE}}, skill={"name": HOSTILE})
+    document = compare_runs(workspace, runs[0], other)
     html = html_document(comparison_page(workspace, [runs[0], other], document, IndexedRuns()))
     assert "Equity of the runs from 100" in html
     assert "&lt;script&gt;" in html

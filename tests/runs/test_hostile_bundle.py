@@ -71,7 +71,7 @@ def _endless_range(_: Contents, manifest: dict[str, Any]) -> None:
     manifest["run"]["params"]["to_at"] = 10**17
 
 
-def rechained(members: Contents, manifest: dict[str, Any], edit: Callable[[int, dict[str, Any]], None]) -> None:
+def edit_records(members: Contents, manifest: dict[str, Any], edit: Callable[[int, dict[str, Any]], None]) -> None:
     """Change what records say and make the whole chain fit again."""
     lines = [json.loads(line) for line in members[RECORDS].splitlines()]
     last = lines[0]["prev_digest"]
@@ -90,14 +90,14 @@ def _long_curve_in_pieces(members: Contents, manifest: dict[str, Any]) -> None:
     def edit(_: int, covered: dict[str, Any]) -> None:
         covered["equity"] = [[0, 1, "1", 9_000_000]]
 
-    rechained(members, manifest, edit)
+    edit_records(members, manifest, edit)
 
 
 def _flags_without_end(members: Contents, manifest: dict[str, Any]) -> None:
     def edit(_: int, covered: dict[str, Any]) -> None:
         covered["flags"] = ["x" * 201]
 
-    rechained(members, manifest, edit)
+    edit_records(members, manifest, edit)
 
 
 def _less_than_no_ticks(members: Contents, manifest: dict[str, Any]) -> None:
@@ -109,7 +109,7 @@ def _less_than_no_ticks(members: Contents, manifest: dict[str, Any]) -> None:
         if number == 0:
             covered.update(kind="span", ticks=-3, flags={})
 
-    rechained(members, manifest, edit)
+    edit_records(members, manifest, edit)
 
 
 def _proposal_without_a_verdict(members: Contents, manifest: dict[str, Any]) -> None:
@@ -117,7 +117,7 @@ def _proposal_without_a_verdict(members: Contents, manifest: dict[str, Any]) -> 
         if number == 0:
             covered["proposals"] = [*covered["proposals"], {}]
 
-    rechained(members, manifest, edit)
+    edit_records(members, manifest, edit)
 
 
 def _state_with_a_number_of_another_kind(members: Contents, _: dict[str, Any]) -> None:

@@ -45,7 +45,7 @@ def note(text: str = "hello", event: Any = "fills", at: int = AT, deployment: st
     return Notification(event, "trend filled", text, at, deployment)
 
 
-def go(story: Callable[[], Awaitable[None]]) -> None:
+def run_async(story: Callable[[], Awaitable[None]]) -> None:
     async def main() -> None:
         await story()
 
@@ -70,7 +70,7 @@ def test_a_webhook_gets_json_that_is_signed_with_its_secret() -> None:
         digest = hmac.new(b"s3cret-of-the-hook", body, hashlib.sha256).hexdigest()
         assert headers["x-pitboss-signature"] == f"sha256={digest}"
 
-    go(story)
+    run_async(story)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_a_redirect_is_not_followed_and_a_refusal_is_not_repeated() -> None:
                     await WebhookChannel(f"{server.url}/hook").send(note().message())
         assert [path for path, _, _ in server.requests] == ["/hook", "/hook"]
 
-    go(story)
+    run_async(story)
 
 
 def test_telegram_gets_plain_text_and_its_token_is_in_no_message_of_ours(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_telegram_gets_plain_text_and_its_token_is_in_no_message_of_ours(tmp_pat
         }
         assert REDACTOR.redact(f"x {token} y") != f"x {token} y"
 
-    go(story)
+    run_async(story)
 
 
 def test_mail_goes_through_starttls_with_the_password_of_the_secrets(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_mail_goes_through_starttls_with_the_password_of_the_secrets(tmp_path: P
         assert "Subject: pitboss: trend filled" in server.mails[0]
         assert "\r\nBcc:" not in server.mails[0]
 
-    go(story)
+    run_async(story)
 
 
 def test_mail_is_not_sent_to_a_server_whose_certificate_is_anothers_or_that_has_no_tls(tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_mail_is_not_sent_to_a_server_whose_certificate_is_anothers_or_that_has_
             with pytest.raises(UserError, match="refuses"):
                 await channel.send(note().message())
 
-    go(story)
+    run_async(story)
 
 
 def test_settings_that_lack_something_say_what_and_show_no_address_that_may_be_a_key(tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_what_fails_for_a_while_is_repeated_and_a_broken_channel_does_not_hold_u
         assert hopeless.attempts == len(RETRIES_S) + 1
         assert notifier.dropped == 1
 
-    go(story)
+    run_async(story)
 
 
 def test_telling_returns_at_once_and_the_queue_is_bounded() -> None:
@@ -254,7 +254,7 @@ def test_telling_returns_at_once_and_the_queue_is_bounded() -> None:
         assert slow.messages[-1]["text"] == str(3 * MOST_QUEUED - 1)
         assert len(slow.messages) == MOST_QUEUED
 
-    go(story)
+    run_async(story)
 
 
 def test_an_event_that_is_not_wanted_is_not_sent() -> None:
@@ -265,7 +265,7 @@ def test_an_event_that_is_not_wanted_is_not_sent() -> None:
             notifier.tell(note(event="halts"))
         assert [message["event"] for message in collector.messages] == ["halts"]
 
-    go(story)
+    run_async(story)
 
 
 # What is told ---------------------------------------------------------------------------------------------------------
@@ -302,7 +302,7 @@ def test_a_test_says_for_each_channel_whether_it_arrived() -> None:
             ("collector", "down"),
         ]
 
-    go(story)
+    run_async(story)
 
 
 def test_two_users_are_told_of_their_own_deployments_by_webhook_telegram_and_mail(tmp_path: Path) -> None:
@@ -341,7 +341,7 @@ def test_two_users_are_told_of_their_own_deployments_by_webhook_telegram_and_mai
                 assert f"of-{owner}" in text
                 assert f"of-{'otto' if owner == 'anna' else 'anna'}" not in text
 
-    go(story)
+    run_async(story)
 
 
 def test_each_owner_signs_with_the_secret_that_its_table_names(tmp_path: Path) -> None:
@@ -368,7 +368,7 @@ def test_each_owner_signs_with_the_secret_that_its_table_names(tmp_path: Path) -
                 digest = hmac.new(f"the-secret-of-{owner}".encode(), body, hashlib.sha256).hexdigest()
                 assert signature == f"sha256={digest}"
 
-    go(story)
+    run_async(story)
 
 
 def test_a_secret_that_two_owners_share_or_that_is_missing_is_refused(tmp_path: Path) -> None:

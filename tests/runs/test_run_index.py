@@ -39,7 +39,7 @@ STRANGE: tuple[dict[str, Any], ...] = (
 )
 
 
-def made(workspace: Workspace, **fields: Any) -> Run:
+def start_run(workspace: Workspace, **fields: Any) -> Run:
     skill = plain_skill(["BTC", "ETH"], "5m", model="policy/random")
     return asyncio.run(start(workspace, PerpRequest(skill, FROM, TO, **fields)))
 
@@ -48,10 +48,15 @@ def made(workspace: Workspace, **fields: Any) -> Run:
 def runs(workspace: Workspace, run: Run) -> list[Run]:
     """A model that is asked at every tick, a policy with spans of holds, a blind run, and odd proposals."""
     lines = [json.dumps({"tick_at": iso(FROM + n * HOUR_MS), "proposal": each}) for n, each in enumerate(STRANGE)]
-    return [run, made(workspace), made(workspace, blind=True), made(workspace, decisions="\n".join(lines))]
+    return [
+        run,
+        start_run(workspace),
+        start_run(workspace, blind=True),
+        start_run(workspace, decisions="\n".join(lines)),
+    ]
 
 
-def read(workspace: Workspace, run: Run) -> list[Record]:
+def records_of(workspace: Workspace, run: Run) -> list[Record]:
     return list(journal_of(workspace, run).records())
 
 
@@ -59,7 +64,7 @@ def expected_rows(workspace: Workspace, run: Run) -> list[dict[str, Any]]:
     """The rows as they are read from the records, one record after the other."""
     venue = venue_of(run.params["skill"])
     rows: list[dict[str, Any]] = []
-    for record in read(workspace, run):
+    for record in records_of(workspace, run):
         for place, row in enumerate(venue.reveal(list(decision_rows(record)), run.params)):
             rows.append({**row, "seq": record.seq, "place": place})
     return rows
@@ -86,7 +91,7 @@ def test_an_index_has_the_rows_of_the_records(workspace: Workspace, runs: list[R
             (at, float(usd)) for at, usd in points(ledger.equity)
         ]
         assert len(index.fills) == sum(receipt.kind == "filled" for receipt in ledger.receipts)
-        assert (index.next_seq, index.digest) == (read(workspace, run)[-1].seq + 1, run.digest)
+        assert (index.next_seq, index.digest) == (records_of(workspace, run)[-1].seq + 1, run.digest)
 
 
 def _printable(text: str) -> str:
@@ -98,15 +103,15 @@ def test_an_index_grown_in_pieces_is_the_one_made_at_once(
     workspace: Workspace, runs: list[Run], data: st.DataObject
 ) -> None:
     run = data.draw(st.sampled_from(runs))
-    records = read(workspace, run)
+    records = records_of(workspace, run)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(records)), max_size=3)))
     venue, index = venue_of(run.params["skill"]), RunIndex()
     for first, last in zip([0, *cuts], [*cuts, len(records)], strict=True):
         index = index.extended(records[first:last], venue, run.params)
-    assert plain(index) == plain(read_index(workspace, run))
+    assert plain_index(index) == plain_index(read_index(workspace, run))
 
 
-def plain(index: RunIndex) -> Mapping[str, Any]:
+def plain_index(index: RunIndex) -> Mapping[str, Any]:
     rows = [index.row(number) for number in range(len(index))]
     equity = index.equity_at.tolist(), index.equity_usd.tolist()
     return {"rows": rows, "equity": equity, "fills": index.fills, "halts": index.halts, "end": index.digest}
@@ -144,7 +149,7 @@ def test_filters_find_what_a_slow_search_finds(
 
 def test_files_of_a_complete_run_are_used_and_made_again_if_damaged(workspace: Workspace, runs: list[Run]) -> None:
     run = runs[0]
-    fresh = plain(read_index(workspace, run))
+    fresh = plain_index(read_index(workspace, run))
     keep_index(workspace, run)
     keep_page(workspace, run, page_of(workspace, run))
     parts = IndexedRuns().page(workspace, run).parts
@@ -163,7 +168,7 @@ def test_files_of_a_complete_run_are_used_and_made_again_if_damaged(workspace: W
         for path, data in zip(paths, written, strict=True):
             path.write_bytes(damage(data))
         indexed = IndexedRuns()
-        assert plain(indexed.index(workspace, run)) == fresh
+        assert plain_index(indexed.index(workspace, run)) == fresh
         assert indexed.page(workspace, run).parts == parts
         assert {name: bars.tolist() for name, bars in indexed.series(workspace, run).prices.items()} == prices
         assert all(run_files.read(workspace, run, kind) for kind in (INDEX, PAGE, SERIES))
@@ -185,7 +190,7 @@ def test_the_rest_of_a_run_that_has_ended_is_taken_from_the_file_of_its_worker(
     workspace: Workspace, runs: list[Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run, indexed = runs[1], IndexedRuns()
-    early = RunIndex().extended(read(workspace, run)[:3], venue_of(run.params["skill"]), run.params)
+    early = RunIndex().extended(records_of(workspace, run)[:3], venue_of(run.params["skill"]), run.params)
     monkeypatch.setattr("pitboss.runs.indexed_runs.read_index", lambda *given: early)
     assert len(indexed.index(workspace, replace(run, status="running"))) == len(early)
     monkeypatch.undo()
@@ -202,19 +207,19 @@ def test_what_is_in_memory_is_bounded(workspace: Workspace, runs: list[Run]) -> 
         small.index(workspace, run)
         small.page(workspace, run)
     assert len(small._kept) == 1
-    assert plain(small.index(workspace, runs[0])) == plain(read_index(workspace, runs[0]))
+    assert plain_index(small.index(workspace, runs[0])) == plain_index(read_index(workspace, runs[0]))
 
 
 def test_the_index_of_a_run_that_goes_on_grows_and_one_begun_anew_is_read_anew(
     workspace: Workspace, runs: list[Run]
 ) -> None:
     run = runs[1]
-    records = read(workspace, run)
+    records = records_of(workspace, run)
     venue = venue_of(run.params["skill"])
     early = RunIndex().extended(records[: len(records) // 2], venue, run.params)
-    assert plain(read_index(workspace, run, early)) == plain(read_index(workspace, run))
-    of_another = RunIndex().extended(read(workspace, runs[0])[:5], venue, runs[0].params)
-    assert plain(read_index(workspace, run, of_another)) == plain(read_index(workspace, run))
+    assert plain_index(read_index(workspace, run, early)) == plain_index(read_index(workspace, run))
+    of_another = RunIndex().extended(records_of(workspace, runs[0])[:5], venue, runs[0].params)
+    assert plain_index(read_index(workspace, run, of_another)) == plain_index(read_index(workspace, run))
 
 
 def test_charts_are_drawn_for_a_part_of_the_time(workspace: Workspace, runs: list[Run]) -> None:

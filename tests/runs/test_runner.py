@@ -12,23 +12,15 @@ from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
 from pitboss.core.errors import ReplayMismatch, RunCancelled, UserError
 from pitboss.core.instant import parse_instant
-from pitboss.data.demo import write_demo
-from pitboss.data.lake import Lake
 from pitboss.runs.run import ledger_of, resume, start, verify
 from pitboss.sim.watch import Watch
 from pitboss.store.lifecycle import LeaseLost
 from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.testing import plain_skill
 from pitboss.venues.perp.venue import PerpVenue
+from simulated_kill import Killed
 
 FROM, TO, END = (parse_instant(f"2025-03-{day}") for day in ("27", "28", "31"))
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("workspace")
-    write_demo(Lake(folder / "lake"), days=6, end=END)
-    return folder
 
 
 @pytest.fixture
@@ -52,7 +44,7 @@ def stop_after(ticks: int) -> Watch:
     return Watch(stop=lambda: next(asked, None) is None)
 
 
-def begun(workspace: Workspace, request: PerpRequest, watch: Watch) -> str:
+def stopped_run_id(workspace: Workspace, request: PerpRequest, watch: Watch) -> str:
     """A run that was stopped on its way."""
     ids: list[str] = []
     with pytest.raises(RunCancelled):
@@ -87,7 +79,7 @@ def test_a_policy_run_is_stored_in_five_transactions(workspace: Workspace, monke
 def test_a_run_that_another_process_claims_while_it_is_loaded_is_left_to_that_one(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run_id = begun(workspace, policy(), stop_after(8))
+    run_id = stopped_run_id(workspace, policy(), stop_after(8))
     load = PerpVenue.prepare
 
     def claimed_meanwhile(self: PerpVenue, *args: Any) -> Any:
@@ -106,7 +98,7 @@ def test_a_stopped_run_says_how_far_it_came_and_ends_like_one_that_was_not_stopp
     workspace: Workspace, request_of: Callable[[], PerpRequest]
 ) -> None:
     whole = asyncio.run(start(workspace, request_of()))
-    run_id = begun(workspace, request_of(), stop_after(8))
+    run_id = stopped_run_id(workspace, request_of(), stop_after(8))
 
     stopped = workspace.runs.get(run_id)
     assert stopped.status == "cancelled"
@@ -118,10 +110,6 @@ def test_a_stopped_run_says_how_far_it_came_and_ends_like_one_that_was_not_stopp
     assert (resumed.digest, resumed.metrics, resumed.ticks) == (whole.digest, whole.metrics, whole.ticks)
     assert resumed.wall_s > stopped.wall_s
     assert verify(workspace, run_id) == []
-
-
-class Killed(BaseException):
-    """The process was killed before it could store how the run ended."""
 
 
 @pytest.mark.parametrize(
@@ -149,7 +137,7 @@ def test_a_run_that_ended_between_its_last_record_and_its_metrics_is_completed(
 
 
 def test_a_resume_that_fails_over_a_changed_record_does_not_forget_what_was_spent(workspace: Workspace) -> None:
-    run_id = begun(workspace, standin(), stop_after(20))
+    run_id = stopped_run_id(workspace, standin(), stop_after(20))
     before = workspace.runs.get(run_id)
     with workspace.database.write() as connection:
         connection.exec_driver_sql("UPDATE records SET extra = x'00' WHERE seq = 3")

@@ -33,7 +33,7 @@ def tick(outcome: str, flags: list[str], cost: str | None, command: int) -> tupl
     return "tick", {**body, "after": {"equity": cost}}, {"cost_usd": cost}
 
 
-def missed(slots: int) -> tuple[str, dict[str, Any], dict[str, Any]]:
+def missed_span(slots: int) -> tuple[str, dict[str, Any], dict[str, Any]]:
     return "span", {"missed": slots, "until_at": 1, "receipts": []}, {"cost_usd": "0"}
 
 
@@ -45,11 +45,11 @@ BODIES = st.one_of(
         st.sampled_from(["0", "0.25", "0.1", None]),
         st.integers(0, 9),
     ),
-    st.builds(missed, st.integers(1, 3)),
+    st.builds(missed_span, st.integers(1, 3)),
 )
 
 
-def chain(bodies: list[tuple[str, dict[str, Any], dict[str, Any]]]) -> list[Record]:
+def sealed_records(bodies: list[tuple[str, dict[str, Any], dict[str, Any]]]) -> list[Record]:
     records: list[Record] = []
     for seq, (kind, body, extra) in enumerate(bodies):
         prev = records[-1].digest if records else GENESIS
@@ -57,25 +57,25 @@ def chain(bodies: list[tuple[str, dict[str, Any], dict[str, Any]]]) -> list[Reco
     return records
 
 
-def shown(board: Board) -> Any:
+def board_figures(board: Board) -> Any:
     return board.totals(), board.newest(), [board.paid_on(day) for day in range(40)]
 
 
-def slow(records: list[Record]) -> Any:
+def restored_figures(records: list[Record]) -> Any:
     board = Board()
     board.restore(records)
-    return shown(board)
+    return board_figures(board)
 
 
 @given(st.lists(BODIES, min_size=1, max_size=40), st.integers(0, 40))
 @settings(max_examples=100, deadline=None)
 def test_a_board_that_counts_on_from_totals_counts_the_same(bodies: Any, cut: int) -> None:
-    records = chain(bodies)
+    records = sealed_records(bodies)
     first, second = Board(), Board()
     first.restore(records[:cut])
     second.begin_with(first.totals())
     second.restore(records[cut:])
-    assert second.totals() == slow(records)[0]
+    assert second.totals() == restored_figures(records)[0]
 
 
 @given(st.lists(BODIES, min_size=1, max_size=6), st.lists(st.integers(1, 170), min_size=1, max_size=6))
@@ -84,7 +84,7 @@ def test_a_restart_shows_the_same_as_all_records_do_and_reads_few(
     database: Database, bodies: Any, lives: list[int]
 ) -> None:
     run_id = f"r{next(NUMBERS)}"
-    records = chain([bodies[number % len(bodies)] for number in range(sum(lives))])
+    records = sealed_records([bodies[number % len(bodies)] for number in range(sum(lives))])
     done = 0
     for life in lives:
         read = list[int]()
@@ -97,7 +97,7 @@ def test_a_restart_shows_the_same_as_all_records_do_and_reads_few(
         board = Board()
         keeper = StoredBoard(database, run_id, board)
         keeper.restore(stored)
-        assert shown(board) == slow(records[:done])
+        assert board_figures(board) == restored_figures(records[:done])
         assert len(read) <= EVERY + MOST_ENTRIES
         for record in records[done : done + life]:
             board.add(record)

@@ -1,13 +1,15 @@
 """A workspace with the demo market in it, and a skill for the stand-in."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from pitboss_process import run_in_process
+from pitboss_process import provider_environment, run_in_process
 
 from pitboss.data.demo import write_demo
 from pitboss.data.lake import Lake
+from pitboss.testing.provider import FakeProvider
 
 RANGE = ("--from", "2025-03-20", "--to", "2025-03-21T12:00:00Z")
 SKILL = """\
@@ -52,3 +54,14 @@ def skill(tmp_path: Path) -> Path:
     path = tmp_path / "story.yaml"
     path.write_text(SKILL)
     return path
+
+
+@pytest.fixture
+def lend_credentials(monkeypatch: pytest.MonkeyPatch) -> Callable[[FakeProvider], None]:
+    """Sets the variables of a provider for commands that run in the process of the test."""
+
+    def lend(server: FakeProvider) -> None:
+        for name, value in provider_environment(server).items():
+            monkeypatch.setenv(name, value)
+
+    return lend

@@ -15,9 +15,15 @@ import pytest
 from cli.run_command import CommandResult
 from forked_process import ForkedProcess
 from pitboss.cli.main import main
+from pitboss.testing.provider import FakeProvider
 
 PATIENCE_S = 60
 ENVIRONMENT = dict(os.environ)
+
+
+def provider_environment(server: FakeProvider, **more: str) -> dict[str, str]:
+    """The variables by which a command finds the provider of a test."""
+    return {"LLM_BASE_URL": server.url, "LLM_API_KEY": "test-key-123456", "LLM_MODEL": "fake", **more}
 
 
 def run_in_process(*words: object, code: int = 0, **environment: str) -> CommandResult:

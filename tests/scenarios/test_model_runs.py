@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 import pytest
-from pitboss_process import run_in_process, start_pitboss, wait_for_records
+from pitboss_process import provider_environment, run_in_process, start_pitboss, wait_for_records
 
 from pitboss.testing import provider
 from pitboss.testing.provider import FakeProvider, Play, call, decide
@@ -22,7 +22,7 @@ TICKS = 16
 PRICES = ("--price-in", "1", "--price-out", "2")
 
 
-def trading(question: Mapping[str, Any]) -> Play:
+def trading_model(question: Mapping[str, Any]) -> Play:
     """Holds, but for about one tick in six, as the prompt says."""
     words = next(one["content"] for one in question["messages"] if one["role"] == "user")
     if hashlib.sha256(words.encode()).digest()[0] % 6:
@@ -33,17 +33,13 @@ def trading(question: Mapping[str, Any]) -> Play:
     return call("propose_order", action)
 
 
-def environment(server: FakeProvider, **more: str) -> dict[str, str]:
-    return {"LLM_BASE_URL": server.url, "LLM_API_KEY": "test-key-123456", "LLM_MODEL": "fake", **more}
-
-
 def backtest(home: Path, skill: Path, server: FakeProvider, *words: str, **more: str) -> Any:
     asked = ("backtest", skill, *FOUR_HOURS, "--model", "llm/fake", *PRICES, *words, "--json", "--home", home)
-    return run_in_process(*asked, **environment(server, **more)).json
+    return run_in_process(*asked, **provider_environment(server, **more)).json
 
 
 def test_one_after_the_other_ahead_of_time_again_and_replayed_end_in_the_same_digest(home: Path, skill: Path) -> None:
-    with fake_provider(trading, 0.02) as server:
+    with fake_provider(trading_model, 0.02) as server:
         alone = backtest(home, skill, server, "--speculate", "0")
         assert (alone["ticks"], server.calls) == (TICKS, TICKS)
         assert alone["metrics"]["total_trades"] > 0
@@ -66,7 +62,7 @@ def test_one_after_the_other_ahead_of_time_again_and_replayed_end_in_the_same_di
 
 def test_a_fork_from_a_model_to_a_policy_says_who_decided_which_part(home: Path, skill: Path) -> None:
     at = "2025-03-20T01:30:00Z"
-    with fake_provider(trading) as server:
+    with fake_provider(trading_model) as server:
         source = backtest(home, skill, server)
     branch = run_in_process(
         "runs", "fork", source["run_id"], "--at", at, "--model", "policy/hold", "--json", "--home", home
@@ -91,15 +87,15 @@ def test_a_fork_from_a_model_to_a_policy_says_who_decided_which_part(home: Path,
 
 
 def test_a_budget_stops_a_run_before_the_call_that_could_pass_it_and_it_can_go_on(home: Path, skill: Path) -> None:
-    with fake_provider(trading) as server:
+    with fake_provider(trading_model) as server:
         asked = ("backtest", skill, *FOUR_HOURS, "--model", "llm/fake", *PRICES, "--max-cost-usd", "0.04")
-        found = run_in_process(*asked, "--json", "--home", home, code=1, **environment(server)).json
+        found = run_in_process(*asked, "--json", "--home", home, code=1, **provider_environment(server)).json
         assert found["status"] == "error"
         assert found["errors"][0].startswith("budget: ")
         assert 0 < found["ticks"] < TICKS
         assert 0 < found["cost_usd"] <= 0.04
         words = ("runs", "resume", found["run_id"], "--max-cost-usd", "5", "--json", "--home", home)
-        done = run_in_process(*words, **environment(server)).json
+        done = run_in_process(*words, **provider_environment(server)).json
     assert (done["status"], done["ticks"]) == ("complete", TICKS)
     assert done["cost_usd"] > found["cost_usd"]
 
@@ -107,10 +103,10 @@ def test_a_budget_stops_a_run_before_the_call_that_could_pass_it_and_it_can_go_o
 def test_an_unknown_price_is_refused_then_shown_as_unknown(home: Path, skill: Path) -> None:
     with fake_provider(decide) as server:
         asked = ("backtest", skill, *FOUR_HOURS, "--model", "llm/fake", "--json", "--home", home)
-        refused = run_in_process(*asked, code=2, **environment(server))
+        refused = run_in_process(*asked, code=2, **provider_environment(server))
         assert server.calls == 0
         assert "is unknown" in refused.err
-        assert run_in_process(*asked, "--yes", **environment(server)).json["cost_usd"] is None
+        assert run_in_process(*asked, "--yes", **provider_environment(server)).json["cost_usd"] is None
 
 
 FAULTS: dict[str, Play] = {
@@ -145,7 +141,7 @@ def test_whatever_a_provider_does_every_tick_is_accounted_for(home: Path, skill:
     short = ("--from", "2025-03-20", "--to", "2025-03-20T02:00:00Z")
     with fake_provider(script) as server:
         asked = ("backtest", skill, *short, "--model", "llm/fake", *PRICES, "--json", "--home", home)
-        found = run_in_process(*asked, **environment(server, PITBOSS_MODEL_ERRORS="100", **patience)).json
+        found = run_in_process(*asked, **provider_environment(server, PITBOSS_MODEL_ERRORS="100", **patience)).json
     funnel = found["metrics"]["funnel"]
     assert (found["status"], found["ticks"], funnel["ticks"], funnel["asked"]) == ("complete", 8, 8, 8)
     assert sum(found["metrics"]["noops_by_flag"].values()) == 8
@@ -159,14 +155,16 @@ def test_a_model_that_cannot_be_reached_is_said_before_the_first_tick_and_a_resu
     """The test call is sent alone although the run may ask ahead, and it is the request that the first tick needs."""
     with fake_provider([provider.error(503, "overloaded")]) as server:
         asked = ("backtest", skill, *FOUR_HOURS, "--model", "llm/fake", *PRICES, "--speculate", "4", "--json")
-        broken = run_in_process(*asked, "--home", home, code=1, **environment(server, PITBOSS_MODEL_ATTEMPTS="2"))
+        broken = run_in_process(
+            *asked, "--home", home, code=1, **provider_environment(server, PITBOSS_MODEL_ATTEMPTS="2")
+        )
         assert server.calls == 2
         assert (broken.json["status"], broken.json["ticks"], broken.json["cost_usd"]) == ("error", 0, 0)
         assert [line for line in broken.err.splitlines() if "503" in line] == [f"error: {broken.json['errors'][0]}"]
         assert "warning" not in broken.err
         server.script = decide
         words = ("runs", "resume", broken.json["run_id"], "--json", "--home", home)
-        done = run_in_process(*words, **environment(server)).json
+        done = run_in_process(*words, **provider_environment(server)).json
     assert (done["status"], done["ticks"], done["quality"]["model_error"]) == ("complete", TICKS, 0)
 
 
@@ -180,7 +178,7 @@ def test_a_model_that_cannot_be_reached_is_said_before_the_first_tick_and_a_resu
 def test_a_bad_key_or_model_is_said_at_once(home: Path, skill: Path, play: Play, cause: str) -> None:
     with fake_provider([play]) as server:
         asked = ("backtest", skill, *FOUR_HOURS, "--model", "llm/fake", *PRICES, "--home", home)
-        refused = run_in_process(*asked, code=2, **environment(server))
+        refused = run_in_process(*asked, code=2, **provider_environment(server))
         assert server.calls == 1
         assert cause in next(line for line in refused.err.splitlines() if line.startswith("error: "))
         assert [run["ticks"] for run in run_in_process("runs", "list", "--json", "--home", home).json] == [0]
@@ -191,7 +189,7 @@ def test_an_answer_that_came_is_never_paid_for_again_after_a_kill(
     home: Path, skill: Path, speculate: str, under_way: int
 ) -> None:
     """Killed where it stands and resumed: only the questions that were under way may be asked again."""
-    with fake_provider(trading, 0.05) as server:
+    with fake_provider(trading_model, 0.05) as server:
         asked = (
             "backtest",
             skill,
@@ -204,11 +202,11 @@ def test_an_answer_that_came_is_never_paid_for_again_after_a_kill(
             "--home",
             home,
         )
-        run = start_pitboss(*asked, **environment(server))
+        run = start_pitboss(*asked, **provider_environment(server))
         run_id = wait_for_records(run, home, 5)
         os.kill(run.pid, signal.SIGKILL)
         run.communicate()
-        resumed = run_in_process("runs", "resume", run_id, "--json", "--home", home, **environment(server))
+        resumed = run_in_process("runs", "resume", run_id, "--json", "--home", home, **provider_environment(server))
         done = resumed.json
         times = Counter(orjson.dumps(question["messages"]) for question in server.questions)
     assert (done["status"], done["ticks"]) == ("complete", TICKS)
@@ -223,7 +221,7 @@ def test_an_answer_that_came_is_never_paid_for_again_after_a_kill(
     again = home.parent / "again"
     again.mkdir()
     (home / "lake").rename(again / "lake")
-    with fake_provider(trading) as server:
+    with fake_provider(trading_model) as server:
         assert backtest(again, skill, server, "--speculate", "0")["digest"] == done["digest"]
 
 

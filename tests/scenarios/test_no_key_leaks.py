@@ -52,7 +52,7 @@ class CanaryWorkspace:
         self.home = home
         self.master = Fernet.generate_key().decode()
         self.secrets = {**KEYS, "PITBOSS_SECRET_KEY": self.master.rstrip("=")}
-        self.said: list[tuple[str, CommandResult]] = []
+        self.command_results: list[tuple[str, CommandResult]] = []
         self.environment = {
             **{name: value for name, value in ENVIRONMENT.items() if not name.startswith(("LLM_", "PITBOSS_"))},
             "LLM_API_KEY": KEYS["LLM_API_KEY"],
@@ -84,28 +84,28 @@ class CanaryWorkspace:
         return self._remember(words, wait_for_exit(process), code)
 
     def _remember(self, words: tuple[object, ...], told: CommandResult, code: int | None) -> CommandResult:
-        self.said.append((" ".join(map(str, words)), told))
+        self.command_results.append((" ".join(map(str, words)), told))
         assert code is None or told.code == code, told.err
         return told
 
     def leaks(self) -> list[str]:
         """Where a canary can be found."""
         found = leaks_below(self.secrets, self.home)
-        for words, result in self.said:
+        for words, result in self.command_results:
             found += leaks(self.secrets, result.out.encode(), f"the output of {words}")
             found += leaks(self.secrets, result.err.encode(), f"the remarks of {words}")
         return found
 
 
 @pytest.fixture
-def place(home: Path) -> CanaryWorkspace:
+def canary_workspace(home: Path) -> CanaryWorkspace:
     """A workspace with one canary in its store."""
     made = CanaryWorkspace(home)
     made.run("secrets", "set", "OPENAI_API_KEY", typed=KEYS["OPENAI_API_KEY"])
     return made
 
 
-def everything_one_can_ask_of(place: CanaryWorkspace, run_id: str) -> None:
+def everything_one_can_ask_of(canary_workspace: CanaryWorkspace, run_id: str) -> None:
     """Every command that shows or writes something of a run."""
     for words in (
         ("runs", "list"),
@@ -114,29 +114,29 @@ def everything_one_can_ask_of(place: CanaryWorkspace, run_id: str) -> None:
         ("runs", "verify", run_id),
         ("report", run_id),
     ):
-        place.run(*words, code=None)
+        canary_workspace.run(*words, code=None)
     for what in ("fills", "equity", "receipts", "decisions", "snapshots"):
-        result = place.run("runs", "export", run_id, "--what", what, code=None)
-        (place.home / f"{what}.jsonl").write_text(result.out)
-    place.run("runs", "export", run_id, "--bundle", place.home / f"{run_id}.bundle", code=None)
+        result = canary_workspace.run("runs", "export", run_id, "--what", what, code=None)
+        (canary_workspace.home / f"{what}.jsonl").write_text(result.out)
+    canary_workspace.run("runs", "export", run_id, "--bundle", canary_workspace.home / f"{run_id}.bundle", code=None)
 
 
 # Without a model ------------------------------------------------------------------------------------------------------
 
 
-def test_runs_that_need_no_key_keep_none(place: CanaryWorkspace, skill: Path) -> None:
+def test_runs_that_need_no_key_keep_none(canary_workspace: CanaryWorkspace, skill: Path) -> None:
     for model in ("policy/momentum", "standin/analyst"):
-        run = place.run("backtest", skill, *ONE_HOUR, "--model", model, "--json").json
-        everything_one_can_ask_of(place, run["run_id"])
-    assert (place.home / "pitboss.db").stat().st_size > 0
-    assert place.leaks() == []
+        run = canary_workspace.run("backtest", skill, *ONE_HOUR, "--model", model, "--json").json
+        everything_one_can_ask_of(canary_workspace, run["run_id"])
+    assert (canary_workspace.home / "pitboss.db").stat().st_size > 0
+    assert canary_workspace.leaks() == []
 
 
-def test_what_is_listed_and_what_goes_wrong_shows_no_key(place: CanaryWorkspace, skill: Path) -> None:
-    listed = place.run("secrets", "list", "--json").json
+def test_what_is_listed_and_what_goes_wrong_shows_no_key(canary_workspace: CanaryWorkspace, skill: Path) -> None:
+    listed = canary_workspace.run("secrets", "list", "--json").json
     assert [row["name"] for row in listed] == ["OPENAI_API_KEY"]
     for words in (("secrets", "list"), ("settings", "--json"), ("models", "list", "--json"), ("data", "list")):
-        place.run(*words)
+        canary_workspace.run(*words)
     for words in (
         ("backtest", skill, *ONE_HOUR, "--model", "nobody/none"),
         ("backtest", skill, *ONE_HOUR, "--model", "groq/"),
@@ -147,74 +147,78 @@ def test_what_is_listed_and_what_goes_wrong_shows_no_key(place: CanaryWorkspace,
         ("secrets", "set", "groq", f"--value={KEYS['GROQ_API_KEY']}"),
         ("runs", "show", "none"),
     ):
-        place.run(*words, code=2)
-    place.said = [(words.replace(KEYS["GROQ_API_KEY"], "KEY"), result) for words, result in place.said]
-    (place.home / "secrets.json").write_text("garbage")
-    place.run("secrets", "list", code=2)
-    place.run("secrets", "list", code=2, PITBOSS_SECRET_KEY=f"{place.master}-wrong")
-    assert place.leaks() == []
+        canary_workspace.run(*words, code=2)
+    canary_workspace.command_results = [
+        (words.replace(KEYS["GROQ_API_KEY"], "KEY"), result) for words, result in canary_workspace.command_results
+    ]
+    (canary_workspace.home / "secrets.json").write_text("garbage")
+    canary_workspace.run("secrets", "list", code=2)
+    canary_workspace.run("secrets", "list", code=2, PITBOSS_SECRET_KEY=f"{canary_workspace.master}-wrong")
+    assert canary_workspace.leaks() == []
 
 
 # With a model that repeats what it got --------------------------------------------------------------------------------
 
 
-def heard(request: web.BaseRequest) -> str:
+def received_key(request: web.BaseRequest) -> str:
     """The key the provider got, as it repeats it."""
     return request.headers.get("Authorization", "").removeprefix("Bearer ")
 
 
-def everything(key: str) -> str:
+def key_in_all_encodings(key: str) -> str:
     """The key in every way of writing it."""
     return " , ".join([f"Bearer {key}", *(encode(key) for encode in ENCODINGS.values())])
 
 
-async def repeats(request: web.BaseRequest, question: Mapping[str, Any]) -> web.StreamResponse:
+async def reply_with_key(request: web.BaseRequest, question: Mapping[str, Any]) -> web.StreamResponse:
     """A proper decision that is full of the key."""
-    said = everything(heard(request))
+    said = key_in_all_encodings(received_key(request))
     tool = question["tools"][-1]["function"]["name"] if question.get("tools") else ""
     calls = [(tool, {**HOLD, "reason": said})] if tool else []
     plain = message(question, said, calls, id=f"id-{said}", model=f"model-{said}", system_fingerprint=said)
     return await body(plain, headers={"x-request-id": quote(said)})(request, question)
 
 
-async def repeats_escaped(request: web.BaseRequest, question: Mapping[str, Any]) -> web.StreamResponse:
+async def reply_with_escaped_key(request: web.BaseRequest, question: Mapping[str, Any]) -> web.StreamResponse:
     """The same, with every letter of the answer written as an escape."""
-    said = "".join(f"\\u{ord(letter):04x}" for letter in heard(request))
+    said = "".join(f"\\u{ord(letter):04x}" for letter in received_key(request))
     plain = json.dumps(message(question, "REPEATED")).replace("REPEATED", said)
     return web.Response(text=plain, content_type="application/json")
 
 
-def fails(status: int) -> Play:
+def error_with_key(status: int) -> Play:
     """An error that repeats the key, twice as long as anything that is kept of it."""
 
     async def play(request: web.BaseRequest, question: Mapping[str, Any]) -> web.StreamResponse:
-        said = everything(heard(request))
+        said = key_in_all_encodings(received_key(request))
         result = {"error": {"message": f"{'x' * 280} {said}", "type": said, "code": said, "param": said}}
         return await body(result, status, {"retry-after": "0"})(request, question)
 
     return play
 
 
-async def page(request: web.BaseRequest, question: Mapping[str, Any]) -> web.StreamResponse:
+async def html_with_key(request: web.BaseRequest, question: Mapping[str, Any]) -> web.StreamResponse:
     """Not JSON at all."""
-    return web.Response(text=f"<html>{everything(heard(request))}</html>", status=502, content_type="text/html")
+    return web.Response(
+        text=f"<html>{key_in_all_encodings(received_key(request))}</html>", status=502, content_type="text/html"
+    )
 
 
-async def elsewhere(request: web.BaseRequest, question: Mapping[str, Any]) -> web.StreamResponse:
+async def redirect_with_key(request: web.BaseRequest, question: Mapping[str, Any]) -> web.StreamResponse:
     """A redirect with the key in its address."""
-    return web.Response(status=307, headers={"Location": f"http://127.0.0.1:9/?key={quote(heard(request))}"})
+    return web.Response(status=307, headers={"Location": f"http://127.0.0.1:9/?key={quote(received_key(request))}"})
 
 
 HOSTILE: dict[str, Play] = {
-    "answers": repeats,
-    "escaped answers": repeats_escaped,
-    "400": fails(400),
-    "401": fails(401),
-    "404": fails(404),
-    "429": fails(429),
-    "500": fails(500),
-    "page": page,
-    "redirect": elsewhere,
+    "answers": reply_with_key,
+    "escaped answers": reply_with_escaped_key,
+    "400": error_with_key(400),
+    "401": error_with_key(401),
+    "404": error_with_key(404),
+    "429": error_with_key(429),
+    "500": error_with_key(500),
+    "page": html_with_key,
+    "redirect": redirect_with_key,
 }
 
 
@@ -226,33 +230,33 @@ MORE_ERRORS = ("400", "404", "429", "500")
     "kind", [pytest.param(kind, marks=[pytest.mark.proof] if kind in MORE_ERRORS else []) for kind in HOSTILE]
 )
 def test_a_provider_that_repeats_the_key_gets_it_into_no_file_and_no_output(
-    place: CanaryWorkspace, skill: Path, kind: str
+    canary_workspace: CanaryWorkspace, skill: Path, kind: str
 ) -> None:
     with fake_provider([HOSTILE[kind]]) as provider:
         words = ("backtest", skill, *ONE_HOUR, "--model", "llm/test", "--yes", "--json", "--set", "max_steps=1")
-        run = place.run_apart if kind == "answers" else place.run
+        run = canary_workspace.run_apart if kind == "answers" else canary_workspace.run
         result = run(*words, code=0 if kind == "answers" else None, LLM_BASE_URL=provider.url)
         assert provider.calls > 0
         assert {headers.get("Authorization") for headers in provider.headers} == {f"Bearer {KEYS['LLM_API_KEY']}"}
         if kind in ("answers", "401"):
-            place.run("models", "test", "llm/test", code=None, LLM_BASE_URL=provider.url)
+            canary_workspace.run("models", "test", "llm/test", code=None, LLM_BASE_URL=provider.url)
     if kind == "answers":  # there was something to leak into
         assert '"name": "chat test"' in result.err
-        assert '"model call"' in (place.home / "pitboss.log").read_text()
-    for row in place.run("runs", "list", "--json").json:
-        everything_one_can_ask_of(place, row["run_id"])
-    assert place.leaks() == []
+        assert '"model call"' in (canary_workspace.home / "pitboss.log").read_text()
+    for row in canary_workspace.run("runs", "list", "--json").json:
+        everything_one_can_ask_of(canary_workspace, row["run_id"])
+    assert canary_workspace.leaks() == []
 
 
-def test_a_kept_key_is_used_and_found_nowhere(place: CanaryWorkspace, skill: Path) -> None:
-    place.run("secrets", "set", "llm", typed=KEYS["LLM_API_KEY"])
-    with fake_provider([repeats]) as provider:
+def test_a_kept_key_is_used_and_found_nowhere(canary_workspace: CanaryWorkspace, skill: Path) -> None:
+    canary_workspace.run("secrets", "set", "llm", typed=KEYS["LLM_API_KEY"])
+    with fake_provider([reply_with_key]) as provider:
         words = ("backtest", skill, *ONE_HOUR, "--model", "llm/test", "--yes", "--json", "--set", "max_steps=1")
-        place.run(*words, LLM_BASE_URL=provider.url, LLM_API_KEY="")
+        canary_workspace.run(*words, LLM_BASE_URL=provider.url, LLM_API_KEY="")
         assert {headers.get("Authorization") for headers in provider.headers} == {f"Bearer {KEYS['LLM_API_KEY']}"}
-    for run in place.run("runs", "list", "--json").json:
-        everything_one_can_ask_of(place, run["run_id"])
-    assert place.leaks() == []
+    for run in canary_workspace.run("runs", "list", "--json").json:
+        everything_one_can_ask_of(canary_workspace, run["run_id"])
+    assert canary_workspace.leaks() == []
 
 
 # The search itself ----------------------------------------------------------------------------------------------------
@@ -315,9 +319,9 @@ def test_the_search_finds_every_encoding_in_a_stored_reply(encoding: str) -> Non
         assert leaks(KEYS, packed, "a record") != []
 
 
-def test_the_search_finds_a_key_in_a_stored_record(place: CanaryWorkspace, skill: Path) -> None:
+def test_the_search_finds_a_key_in_a_stored_record(canary_workspace: CanaryWorkspace, skill: Path) -> None:
     planted = skill.with_name("planted.yaml")
     shutil.copy(skill, planted)
     planted.write_text(planted.read_text().replace("Trends go on.", f"Trends go on {KEYS['GROQ_API_KEY']}."))
-    place.run("backtest", planted, *ONE_HOUR, "--prompts")
-    assert any("pitboss.db" in line and "zstd" in line for line in place.leaks())
+    canary_workspace.run("backtest", planted, *ONE_HOUR, "--prompts")
+    assert any("pitboss.db" in line and "zstd" in line for line in canary_workspace.leaks())

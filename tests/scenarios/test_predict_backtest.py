@@ -127,7 +127,7 @@ def test_llm_without_a_key_falls_back_to_alternate_with_a_warning(
     assert done.json["digest"] == run_in_process(*words, "--model", "policy/alternate", "--json").json["digest"]
 
 
-def betting(question: Mapping[str, Any]) -> Play:
+def betting_model(question: Mapping[str, Any]) -> Play:
     """Holds, but for about one tick in eight, as the prompt says; looks at the strikes before it mints."""
     words = next(one["content"] for one in question["messages"] if one["role"] == "user")
     digest = hashlib.sha256(words.encode()).digest()
@@ -161,7 +161,7 @@ def test_a_model_asked_alone_again_ahead_and_replayed_gives_one_digest(
 ) -> None:
     home, short = tmp_path / "home", ("--from", "2026-02-22T12:00:00Z", "--to", "2026-02-22T12:40:00Z")
     words = ("predict", "backtest", bets, *short, "--prices", prices, "--price-in", "1", "--price-out", "2", "--json")
-    with fake_provider(betting, 0.02) as server:
+    with fake_provider(betting_model, 0.02) as server:
         reached = {"LLM_BASE_URL": server.url, "LLM_API_KEY": "test-key-123456", "LLM_MODEL": "fake"}
         alone = run_in_process(*words, "--model", "llm/fake", "--speculate", "0", "--home", home, **reached).json
         asked = server.calls
@@ -177,7 +177,7 @@ def test_a_model_asked_alone_again_ahead_and_replayed_gives_one_digest(
     assert "test-key-123456" not in Path(alone["report"]).read_text()
 
 
-def minting(question: Mapping[str, Any]) -> Play:
+def minting_model(question: Mapping[str, Any]) -> Play:
     """Mints at every tick, also beyond its budget."""
     words = next(one["content"] for one in question["messages"] if one["role"] == "user")
     name, strike = re.findall(r"^(BTC-\S+) \|.*\| (\d+): YES", words, re.MULTILINE)[-1]
@@ -189,7 +189,7 @@ def test_an_agent_that_acts_at_every_tick_is_hardly_asked_ahead_and_not_at_all_o
     tmp_path: Path, prices: Path, bets: Path
 ) -> None:
     home, asked = tmp_path / "home", list[int]()
-    with fake_provider(minting, 0.01) as server:
+    with fake_provider(minting_model, 0.01) as server:
         reached = {"LLM_BASE_URL": server.url, "LLM_API_KEY": "test-key-123456", "LLM_MODEL": "fake"}
         for hour in ("12", "13"):
             before = server.calls

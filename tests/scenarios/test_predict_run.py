@@ -90,7 +90,7 @@ def test_signals_end_it_cleanly_another_start_goes_on_and_a_second_one_is_refuse
     assert len(live.verified_records(run_id)) > len(records)
 
 
-def killed(live: PredictLive, kills: int, seed: int) -> None:
+def check_repeated_kills(live: PredictLive, kills: int, seed: int) -> None:
     """Kill it again and again, let it end, and look at what is left."""
     rng, runs = random.Random(seed), set[str]()
     words = ("--model", "policy/alternate", "--set", "risk.max_total_spend=7")
@@ -122,13 +122,13 @@ def killed(live: PredictLive, kills: int, seed: int) -> None:
 
 @pytest.mark.chaos
 def test_killed_at_any_moment_it_goes_on_with_the_same_run_and_spends_nothing_twice(live: PredictLive) -> None:
-    killed(live, 1, 6)
+    check_repeated_kills(live, 1, 6)
 
 
 @pytest.mark.chaos
 @pytest.mark.parametrize("seed", range(4))
 def test_killed_often_it_is_still_the_same_run(live: PredictLive, seed: int) -> None:
-    killed(live, 12, seed)
+    check_repeated_kills(live, 12, seed)
 
 
 # When things go wrong ----------------------------------------------------------------------------------------------------
@@ -157,7 +157,7 @@ def test_without_prices_no_model_is_called_and_the_run_continues_when_they_retur
     live.verified_records(story.run_id)
 
 
-def minting(question: Mapping[str, Any]) -> Play:
+def minting_model(question: Mapping[str, Any]) -> Play:
     """A model that mints at once, more than it may, at the last market it is shown."""
     words = next(one["content"] for one in question["messages"] if one["role"] == "user")
     market = max(word.strip("|,") for word in words.split() if word.startswith("BTC-20"))
@@ -169,7 +169,7 @@ SECRET = "llm/Canary+9f3aQ7xZb2-LIVEKEY"
 PRICES = {"price_in": Decimal(1), "price_out": Decimal(2)}
 
 
-def asking(url: str, patch: pytest.MonkeyPatch) -> None:
+def configure_model(url: str, patch: pytest.MonkeyPatch) -> None:
     for name, value in {"LLM_BASE_URL": url, "LLM_API_KEY": SECRET, "LLM_MODEL": "fake"}.items():
         patch.setenv(name, value)
 
@@ -180,8 +180,8 @@ def test_a_model_decides_within_its_caps_and_its_key_is_nowhere(
     def until(entries: list[Entry]) -> bool:
         return sum(bool(one.get("intents")) for one in entries) >= 2
 
-    with fake_provider(minting) as server:
-        asking(server.url, monkeypatch)
+    with fake_provider(minting_model) as server:
+        configure_model(server.url, monkeypatch)
         story = live.run_in_process(until, model="llm", **PRICES)
     assert (story.status["strategy"], story.status["model"]) == ("llm", "llm")
     wishes = [one["verdicts"][0] for one in story.ticks if one["intents"]]
@@ -203,8 +203,8 @@ def test_a_budget_that_is_used_up_makes_it_hold_with_a_flag_and_keep_serving(
     def until(entries: list[Entry]) -> bool:
         return sum("budget" in one.get("flags", ()) for one in entries) >= 2
 
-    with fake_provider(minting) as server:
-        asking(server.url, monkeypatch)
+    with fake_provider(minting_model) as server:
+        configure_model(server.url, monkeypatch)
         # The worst case of one call is 4,096 tokens written, and every byte of the prompt read: some $0.018. It costs $0.0011.
         most = {limit: Decimal("0.02")}
         story = live.run_in_process(until, model="llm", **PRICES, **most)
@@ -223,7 +223,7 @@ def test_a_model_that_hangs_makes_no_tick_late(live: PredictLive, monkeypatch: p
         return sum("deadline" in one.get("flags", ()) for one in entries) >= 2
 
     with fake_provider([hang]) as server:
-        asking(server.url, monkeypatch)
+        configure_model(server.url, monkeypatch)
         story = live.run_in_process(until, model="llm", **PRICES)
     assert {flag for one in story.ticks for flag in one["flags"]} <= {"deadline", "no_feed"}
     assert story.status["errors"] >= 2
@@ -241,7 +241,7 @@ def test_a_second_ctrl_c_does_not_wait_for_a_model_that_hangs(
         return hang
 
     with fake_provider(hanging) as server:
-        asking(server.url, monkeypatch)
+        configure_model(server.url, monkeypatch)
         # the first tick may be asked before there is a price: then the next one is
         with pytest.raises(RunCancelled):  # after one Ctrl-C the run returns once the model's deadline has passed
             live.run_in_process(lambda entries: False, model="llm", every_ms=4_000, **PRICES)

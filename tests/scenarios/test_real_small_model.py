@@ -65,7 +65,7 @@ def three_days(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def place(tmp_path: Path, three_days: Path) -> Path:
+def home(tmp_path: Path, three_days: Path) -> Path:
     """A fresh workspace around it."""
     shutil.copytree(three_days, tmp_path / "home" / "lake")
     return tmp_path / "home"
@@ -81,30 +81,30 @@ def line(observation: Observation, _: object) -> str:
 
 
 @pytest.fixture
-def short(monkeypatch: pytest.MonkeyPatch) -> None:
+def short_prompts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Prompts of two lines, made where the long ones are made."""
     monkeypatch.setattr(context, "compose_system", lambda *_: SYSTEM)
     monkeypatch.setattr(context, "sections", lambda: (line,))
 
 
-def in_this_process(place: Path, end: str) -> CommandResult:
-    return run_in_process(*WORDS, "--to", end, "--home", place, write_skill(place))
+def in_this_process(home: Path, end: str) -> CommandResult:
+    return run_in_process(*WORDS, "--to", end, "--home", home, write_skill(home))
 
 
-def in_its_own(place: Path, end: str) -> CommandResult:
-    process = start_pitboss(*WORDS, "--to", end, "--home", place, write_skill(place))
+def in_its_own(home: Path, end: str) -> CommandResult:
+    process = start_pitboss(*WORDS, "--to", end, "--home", home, write_skill(home))
     out, err = process.communicate(timeout=PATIENCE_S)
     return CommandResult(process.returncode, out, err)
 
 
-def write_skill(place: Path) -> Path:
-    skill = place.parent / "small.yaml"
+def write_skill(home: Path) -> Path:
+    skill = home.parent / "small.yaml"
     skill.write_text(SKILL)
     return skill
 
 
-def ticks(place: Path, run_id: str) -> list[dict[str, Any]]:
-    result = run_in_process("runs", "export", run_id, "--what", "snapshots", "--home", place)
+def ticks(home: Path, run_id: str) -> list[dict[str, Any]]:
+    result = run_in_process("runs", "export", run_id, "--what", "snapshots", "--home", home)
     return [row for row in map(json.loads, result.out.splitlines()) if row["kind"] == "tick"]
 
 
@@ -122,38 +122,38 @@ def assert_accounted_for(row: dict[str, Any]) -> None:
         assert json.loads(last) == row["proposal"]
 
 
-def stored_answers(place: Path) -> int:
+def stored_answers(home: Path) -> int:
     """How many answers of the model are stored: one more for each call that was made."""
-    with closing(sqlite3.connect(place / "pitboss.db")) as database:
+    with closing(sqlite3.connect(home / "pitboss.db")) as database:
         return database.execute("SELECT count(*) FROM answers").fetchone()[0]
 
 
-def assert_decided(place: Path, backtest: Callable[..., CommandResult], end: str, expected_ticks: int) -> None:
-    result = backtest(place, end)
+def assert_decided(home: Path, backtest: Callable[..., CommandResult], end: str, expected_ticks: int) -> None:
+    result = backtest(home, end)
     assert result.code == 0, result.err
     assert (result.json["ticks"], result.json["cost_usd"]) == (expected_ticks, 0)
 
-    rows = ticks(place, result.json["run_id"])
+    rows = ticks(home, result.json["run_id"])
     assert len(rows) == expected_ticks
     for row in rows:
         assert_accounted_for(row)
     assert any(row["proposal"] for row in rows)
-    assert run_in_process("runs", "verify", result.json["run_id"], "--home", place).code == 0
+    assert run_in_process("runs", "verify", result.json["run_id"], "--home", home).code == 0
 
-    stored = stored_answers(place)
-    again = backtest(place, end)
+    stored = stored_answers(home)
+    again = backtest(home, end)
     assert again.json["digest"] == result.json["digest"]
-    assert stored_answers(place) == stored
+    assert stored_answers(home) == stored
 
 
 @pytest.mark.proof
-@pytest.mark.usefixtures("short")
+@pytest.mark.usefixtures("short_prompts")
 @pytest.mark.timeout(300)
-def test_ticks_are_decided_by_a_real_model_and_a_second_run_asks_it_nothing(place: Path) -> None:
-    assert_decided(place, in_this_process, "2025-03-30T12:15", 1)
+def test_ticks_are_decided_by_a_real_model_and_a_second_run_asks_it_nothing(home: Path) -> None:
+    assert_decided(home, in_this_process, "2025-03-30T12:15", 1)
 
 
 @pytest.mark.proof
 @pytest.mark.timeout(900)
-def test_twenty_ticks_with_all_there_is_to_know_are_decided_by_a_real_model(place: Path) -> None:
-    assert_decided(place, in_its_own, "2025-03-30T17:00", 20)
+def test_twenty_ticks_with_all_there_is_to_know_are_decided_by_a_real_model(home: Path) -> None:
+    assert_decided(home, in_its_own, "2025-03-30T17:00", 20)

@@ -9,31 +9,16 @@ from threading import Event
 from typing import Any
 
 import pytest
-from pitboss_process import PATIENCE_S, run_in_process, start_pitboss
+from pitboss_process import PATIENCE_S, provider_environment, run_in_process, start_pitboss
 
 from pitboss.testing import provider
-from pitboss.testing.provider import FakeProvider, decide
+from pitboss.testing.provider import decide
 from provider_thread import fake_provider
 
 SIX_HOURS = ("--from", "2025-03-20", "--to", "2025-03-20T06:00:00Z")
 TICKS = 24
 CHEAP = ("--price-in", "1", "--price-out", "2", "--speculate", "0")
 DEAR = ("--price-in", "1000", "--price-out", "1000", "--speculate", "0")
-
-
-@pytest.fixture
-def lend_credentials(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The provider's address for commands of this process."""
-
-    def lend(server: FakeProvider) -> None:
-        for name, value in reached(server).items():
-            monkeypatch.setenv(name, value)
-
-    return lend
-
-
-def reached(server: FakeProvider) -> dict[str, str]:
-    return {"LLM_BASE_URL": server.url, "LLM_API_KEY": "test-key-123456", "LLM_MODEL": "fake"}
 
 
 def backtest(home: Path, skill: Path, *more: object) -> tuple[object, ...]:
@@ -46,14 +31,14 @@ def spent(home: Path) -> Decimal:
     return sum((Decimal(row["cost_usd"]) for row in rows), Decimal(0))
 
 
-def day(home: Path) -> tuple[Decimal, Decimal]:
+def reserved_and_spent(home: Path) -> tuple[Decimal, Decimal]:
     """What is reserved and what is spent of today's budget."""
     with sqlite3.connect(f"file:{home / 'pitboss.db'}?mode=ro", uri=True) as base:
         ((reserved, used),) = base.execute("SELECT reserved_usd, spent_usd FROM budgets").fetchall()
     return Decimal(reserved), Decimal(used)
 
 
-def exact(amount: float) -> Decimal:
+def exact_decimal(amount: float) -> Decimal:
     return Decimal(repr(amount))
 
 
@@ -105,7 +90,7 @@ def test_one_cost_in_run_spend_budget_and_report(
     seen: list[tuple[Decimal, Decimal]] = []
 
     def script(question: Any) -> Any:
-        seen.append(day(home))
+        seen.append(reserved_and_spent(home))
         return decide(question)
 
     with fake_provider(script) as server:
@@ -114,8 +99,8 @@ def test_one_cost_in_run_spend_budget_and_report(
         again = run_in_process(*backtest(home, skill, *CHEAP, "--repeats", "2", "--json")).json
     reserved = {amounts[0] for amounts in seen[:TICKS]}
     assert len(reserved) == 1, "the whole run is reserved before its first call"
-    assert exact(first["estimate"]["hi"]) <= reserved.pop() <= 3
-    cost = exact(first["cost_usd"])
+    assert exact_decimal(first["estimate"]["hi"]) <= reserved.pop() <= 3
+    cost = exact_decimal(first["cost_usd"])
     assert cost > 0
     assert first["spend"] == {
         "paid_usd": first["cost_usd"],
@@ -127,8 +112,8 @@ def test_one_cost_in_run_spend_budget_and_report(
     shown = [run_in_process("runs", "show", run["run_id"], "--json", "--home", home).json for run in again["repeats"]]
     assert all(run["estimate"] is not None for run in shown)
     assert shown[0]["spend"]["saved_usd"] == first["cost_usd"], "the first repeat asks what was answered before"
-    total = cost + sum((exact(run["spend"]["paid_usd"]) for run in shown), Decimal(0))
-    assert day(home) == (0, total)
+    total = cost + sum((exact_decimal(run["spend"]["paid_usd"]) for run in shown), Decimal(0))
+    assert reserved_and_spent(home) == (0, total)
     assert spent(home) == total
     page = Path(first["report"]).read_text()
     assert f"${cost:.4f}" in page or f"${cost:.2f}" in page
@@ -165,7 +150,7 @@ def test_replies_that_broke_off_after_they_were_paid_are_in_every_account(
     with fake_provider(script) as server:
         lend_credentials(server)
         run = run_in_process(*backtest(home, skill, *CHEAP, "--json")).json
-    assert exact(run["cost_usd"]) == spent(home) == day(home)[1]
+    assert exact_decimal(run["cost_usd"]) == spent(home) == reserved_and_spent(home)[1]
     assert run["spend"]["uncertain_usd"] == 0
 
 
@@ -176,8 +161,8 @@ def test_a_resumed_run_is_held_to_the_day_for_what_it_may_still_cost(
     with fake_provider(decide) as server:
         lend_credentials(server)
         stopped = run_in_process(*backtest(home, skill, *CHEAP, "--max-cost-usd", "0.05", "--json"), code=1).json
-        used = day(home)[1]
-        assert used == exact(stopped["spend"]["paid_usd"])
+        used = reserved_and_spent(home)[1]
+        assert used == exact_decimal(stopped["spend"]["paid_usd"])
         resume = ("runs", "resume", stopped["run_id"], "--json", "--home", home)
         refused = run_in_process(*resume, "--max-cost-usd", "4", code=2)
         assert "may spend $3 a day" in refused.err
@@ -185,7 +170,7 @@ def test_a_resumed_run_is_held_to_the_day_for_what_it_may_still_cost(
         assert run_in_process("runs", "show", stopped["run_id"], "--json", "--home", home).json["status"] == "error"
         done = run_in_process(*resume, "--max-cost-usd", "3").json
     assert done["status"] == "complete"
-    assert day(home) == (0, exact(done["cost_usd"]))
+    assert reserved_and_spent(home) == (0, exact_decimal(done["cost_usd"]))
 
 
 def test_a_fork_to_a_dear_model_needs_yes_and_leaves_no_branch(home: Path, skill: Path, lend_credentials: Any) -> None:
@@ -206,9 +191,9 @@ def test_jobs_again_is_held_to_the_day(
     with fake_provider(decide) as server:
         lend_credentials(server)
         stopped = run_in_process(*backtest(home, skill, *CHEAP, "--max-cost-usd", "0.05", "--json"), code=1).json
-        used = exact(stopped["spend"]["paid_usd"])
+        used = exact_decimal(stopped["spend"]["paid_usd"])
         run_in_process("jobs", "again", stopped["run_id"], "--home", home)
-        assert day(home) == (Decimal("0.05") - used, used)
+        assert reserved_and_spent(home) == (Decimal("0.05") - used, used)
         run_in_process("jobs", "cancel", stopped["run_id"], "--home", home)
         monkeypatch.setenv("PITBOSS_DAILY_USD", "0.04")
         assert "may spend $0.04 a day" in run_in_process("jobs", "again", stopped["run_id"], "--home", home, code=2).err
@@ -226,21 +211,23 @@ def test_a_kill_leaves_the_reservation_and_the_call_under_way_is_counted_and_sho
         return decide(question)
 
     with fake_provider(script) as server:
-        process = start_pitboss(*backtest(home, skill, *CHEAP, "--max-cost-usd", "2", "--json"), **reached(server))
+        process = start_pitboss(
+            *backtest(home, skill, *CHEAP, "--max-cost-usd", "2", "--json"), **provider_environment(server)
+        )
         assert asked.wait(PATIENCE_S)
         os.kill(process.pid, signal.SIGKILL)
         process.communicate()
-        assert day(home) == (2, 0), "until the run goes on or ends"
+        assert reserved_and_spent(home) == (2, 0), "until the run goes on or ends"
         run_id = run_in_process("runs", "list", "--json", "--home", home).json[0]["run_id"]
         killed = run_in_process("runs", "show", run_id, "--json", "--home", home).json
         assert killed["spend"]["uncertain_usd"] > 0
-        done = run_in_process("runs", "resume", run_id, "--json", "--home", home, **reached(server)).json
+        done = run_in_process("runs", "resume", run_id, "--json", "--home", home, **provider_environment(server)).json
         assert done["status"] == "complete"
         assert server.calls == TICKS + 1, "the call under way was made again"
-    doubt = exact(done["spend"]["uncertain_usd"])
+    doubt = exact_decimal(done["spend"]["uncertain_usd"])
     assert doubt > 0
-    assert day(home) == (0, exact(done["cost_usd"]) + doubt)
-    assert spent(home) == exact(done["cost_usd"])
+    assert reserved_and_spent(home) == (0, exact_decimal(done["cost_usd"]) + doubt)
+    assert spent(home) == exact_decimal(done["cost_usd"])
     rows = run_in_process("runs", "spend", "--json", "--home", home).json
     assert sum(Decimal(row["uncertain_usd"]) for row in rows) == doubt
     shown = run_in_process("runs", "show", run_id, "--home", home).out

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pitboss_process import run_in_process, start_pitboss, wait_for_exit, wait_for_records
+from pitboss_process import provider_environment, run_in_process, start_pitboss, wait_for_exit, wait_for_records
 
-from pitboss.testing.provider import FakeProvider, decide
+from pitboss.testing.provider import decide
 from provider_thread import fake_provider
 
 SKILL = """\
@@ -27,30 +27,17 @@ HERE = ("--executor", "here")
 
 
 @pytest.fixture
-def story(tmp_path: Path) -> Path:
+def study_skill(tmp_path: Path) -> Path:
     path = tmp_path / "study.yaml"
     path.write_text(SKILL)
     return path
 
 
-def environment(server: FakeProvider) -> dict[str, str]:
-    return {"LLM_BASE_URL": server.url, "LLM_API_KEY": "test-key-123456", "LLM_MODEL": "fake"}
-
-
-@pytest.fixture
-def lend_credentials(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The provider's address for commands that run in this process."""
-
-    def lend(server: FakeProvider) -> None:
-        for name, value in environment(server).items():
-            monkeypatch.setenv(name, value)
-
-    return lend
-
-
-def test_a_second_study_of_the_same_questions_calls_no_model(home: Path, story: Path, lend_credentials: Any) -> None:
+def test_a_second_study_of_the_same_questions_calls_no_model(
+    home: Path, study_skill: Path, lend_credentials: Any
+) -> None:
     vary = ("--vary", "run.maker_bps=1,2,3", "--repeats", "2", "--concurrency", "6")
-    words = ("sweep", story, *SIX_HOURS, *PRICES, *HERE, *vary, "--json", "--home", home)
+    words = ("sweep", study_skill, *SIX_HOURS, *PRICES, *HERE, *vary, "--json", "--home", home)
     with fake_provider(decide) as server:
         lend_credentials(server)
         first = run_in_process(*words).json
@@ -68,8 +55,8 @@ def test_a_second_study_of_the_same_questions_calls_no_model(home: Path, story: 
     assert "earlier runs of this skill and model" in " ".join(second["estimate"]["basis"])
 
 
-def test_a_pilot_foretells_the_cost_within_a_fifth(home: Path, story: Path, lend_credentials: Any) -> None:
-    words = ("sweep", story, *SIX_HOURS, *PRICES, *HERE, "--vary", "seed=0,1", "--json", "--home", home)
+def test_a_pilot_foretells_the_cost_within_a_fifth(home: Path, study_skill: Path, lend_credentials: Any) -> None:
+    words = ("sweep", study_skill, *SIX_HOURS, *PRICES, *HERE, "--vary", "seed=0,1", "--json", "--home", home)
     with fake_provider(decide) as server:
         lend_credentials(server)
         result = run_in_process(*words, "--pilot", "--estimate").json["estimate"]
@@ -79,9 +66,11 @@ def test_a_pilot_foretells_the_cost_within_a_fifth(home: Path, story: Path, lend
     assert found["cost_usd"] + found["saved_usd"] == pytest.approx(result["usd"], rel=0.2)
 
 
-def test_more_than_five_dollars_are_not_spent_without_a_word(home: Path, story: Path, lend_credentials: Any) -> None:
+def test_more_than_five_dollars_are_not_spent_without_a_word(
+    home: Path, study_skill: Path, lend_credentials: Any
+) -> None:
     dear = ("--price-in", "1000", "--price-out", "1000", "--speculate", "0")
-    words = ("sweep", story, *SIX_HOURS, *dear, *HERE, "--vary", "seed=0", "--home", home)
+    words = ("sweep", study_skill, *SIX_HOURS, *dear, *HERE, "--vary", "seed=0", "--home", home)
     with fake_provider(decide) as server:
         lend_credentials(server)
         refused = run_in_process(*words, code=2)
@@ -97,10 +86,10 @@ def test_more_than_five_dollars_are_not_spent_without_a_word(home: Path, story: 
 
 
 def test_the_same_command_with_a_higher_limit_goes_on_with_the_runs_that_met_theirs(
-    home: Path, story: Path, lend_credentials: Any, monkeypatch: pytest.MonkeyPatch
+    home: Path, study_skill: Path, lend_credentials: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PITBOSS_DAILY_USD", "2")
-    words = ("sweep", story, *SIX_HOURS, *PRICES, *HERE, "--vary", "seed=0,1", "--json", "--home", home)
+    words = ("sweep", study_skill, *SIX_HOURS, *PRICES, *HERE, "--vary", "seed=0,1", "--json", "--home", home)
     with fake_provider(decide) as server:
         lend_credentials(server)
         stopped = run_in_process(*words, "--max-cost-usd", "0.03", code=1)
@@ -120,10 +109,12 @@ def test_the_same_command_with_a_higher_limit_goes_on_with_the_runs_that_met_the
     assert f"today ${done['cost_usd']:.6f}".rstrip("0") in spend.err
 
 
-def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(home: Path, story: Path, lend_credentials: Any) -> None:
-    words = ("sweep", story, *SIX_HOURS, *PRICES, *HERE, "--vary", "seed=0..2", "--concurrency", "2")
+def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(
+    home: Path, study_skill: Path, lend_credentials: Any
+) -> None:
+    words = ("sweep", study_skill, *SIX_HOURS, *PRICES, *HERE, "--vary", "seed=0..2", "--concurrency", "2")
     with fake_provider(decide, 0.03) as server:
-        process = start_pitboss(*words, "--json", "--home", home, **environment(server))
+        process = start_pitboss(*words, "--json", "--home", home, **provider_environment(server))
         wait_for_records(process, home, 5)
         process.send_signal(signal.SIGINT)
         stopped = wait_for_exit(process)
@@ -144,10 +135,10 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(home: Path, stor
 
 
 def test_an_arena_holds_a_model_against_programs_and_writes_a_page(
-    home: Path, story: Path, lend_credentials: Any, tmp_path: Path
+    home: Path, study_skill: Path, lend_credentials: Any, tmp_path: Path
 ) -> None:
     out = tmp_path / "arena.html"
-    words = ("arena", story, *SIX_HOURS, *PRICES, *HERE, "--models", "llm/fake", "--repeats", "2", "--home", home)
+    words = ("arena", study_skill, *SIX_HOURS, *PRICES, *HERE, "--models", "llm/fake", "--repeats", "2", "--home", home)
     with fake_provider(decide, 0.002) as server:
         lend_credentials(server)
         found = run_in_process(*words, "--json", "--out", out).json
@@ -163,7 +154,7 @@ def test_an_arena_holds_a_model_against_programs_and_writes_a_page(
     assert "0 of 6 pairs differ significantly" in shown
 
 
-def test_mistakes_are_one_line_each(home: Path, story: Path) -> None:
+def test_mistakes_are_one_line_each(home: Path, study_skill: Path) -> None:
     for words, said in (
         (("--vary", "risk.max_lever=1"), "no such field"),
         (("--vary", "context.bars_lookback=50..200"), "a grid needs a step"),
@@ -173,16 +164,18 @@ def test_mistakes_are_one_line_each(home: Path, story: Path) -> None:
         (("--vary", "seed=0", "--repeats", "0"), "--repeats"),
         (("--vary", "seed=0", "--concurrency", "0"), "--concurrency"),
     ):
-        result = run_in_process("sweep", story, *SIX_HOURS, "--model", "policy/hold", *words, "--home", home, code=2)
+        result = run_in_process(
+            "sweep", study_skill, *SIX_HOURS, "--model", "policy/hold", *words, "--home", home, code=2
+        )
         assert said in result.err
         assert result.err.count("error:") == 1
 
 
 def test_submitting_queues_what_a_backtest_would_run_and_says_what_it_will_cost(
-    home: Path, story: Path, lend_credentials: Any, monkeypatch: pytest.MonkeyPatch
+    home: Path, study_skill: Path, lend_credentials: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PITBOSS_EXECUTOR", "none")
-    words = ("submit", story, *SIX_HOURS, "--home", home)
+    words = ("submit", study_skill, *SIX_HOURS, "--home", home)
     free = run_in_process(*words, "--model", "policy/momentum", "--priority", "3", "--json").json
     assert (free["estimate"]["usd"], free["estimate"]["lo"], free["estimate"]["hi"]) == (0, 0, 0)
     assert run_in_process("runs", "show", free["run_id"], "--json", "--home", home).json["status"] == "queued"

@@ -13,14 +13,14 @@ from random import Random
 from typing import Any
 
 import pytest
-from pitboss_process import run_in_process, start_pitboss, wait_for_exit, wait_for_records
+from pitboss_process import provider_environment, run_in_process, start_pitboss, wait_for_exit, wait_for_records
 
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import open_workspace
 from pitboss.core import codec
 from pitboss.core.instant import MINUTE_MS, iso, parse_instant
 from pitboss.runs.run import job_of, request_of
-from pitboss.testing.provider import FakeProvider, Play, call
+from pitboss.testing.provider import Play, call
 from provider_thread import fake_provider
 
 START = parse_instant("2026-02-21T12:00:00Z")
@@ -62,41 +62,26 @@ def prices(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def nobody_works(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers are started by the tests."""
     monkeypatch.setenv("PITBOSS_EXECUTOR", "none")
 
 
 @pytest.fixture
-def bets(tmp_path: Path) -> Path:
+def bets_skill(tmp_path: Path) -> Path:
     path = tmp_path / "bets.yaml"
     path.write_text(BETS)
     return path
 
 
 @pytest.fixture
-def trends(tmp_path: Path) -> Path:
+def trends_skill(tmp_path: Path) -> Path:
     path = tmp_path / "trends.yaml"
     path.write_text(TRENDS)
     return path
 
 
-@pytest.fixture
-def lend_credentials(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The provider's address for commands of this process."""
-
-    def lend(server: FakeProvider) -> None:
-        for name, value in reached(server).items():
-            monkeypatch.setenv(name, value)
-
-    return lend
-
-
-def reached(server: FakeProvider) -> dict[str, str]:
-    return {"LLM_BASE_URL": server.url, "LLM_API_KEY": "test-key-123456", "LLM_MODEL": "fake"}
-
-
-def betting(question: Mapping[str, Any]) -> Play:
+def betting_model(question: Mapping[str, Any]) -> Play:
     """Holds, but for about one tick in eight, as the prompt says."""
     words = next(one["content"] for one in question["messages"] if one["role"] == "user")
     digest = hashlib.sha256(words.encode()).digest()
@@ -116,9 +101,12 @@ def page(run: Mapping[str, Any]) -> str:
 
 @pytest.mark.parametrize("venue", ["perp", "predict"])
 def test_what_is_queued_ends_as_it_would_in_the_foreground_with_the_same_report(
-    venue: str, home: Path, prices: Path, bets: Path, trends: Path
+    venue: str, home: Path, prices: Path, bets_skill: Path, trends_skill: Path
 ) -> None:
-    words = {"perp": ("backtest", trends, *SIX_HOURS), "predict": ("predict", "backtest", bets, *HALF_AN_HOUR)}[venue]
+    words = {
+        "perp": ("backtest", trends_skill, *SIX_HOURS),
+        "predict": ("predict", "backtest", bets_skill, *HALF_AN_HOUR),
+    }[venue]
     more = ("--prices", prices) if venue == "predict" else ()
     direct = run_in_process(*words, *more, "--json", "--home", home).json
     submitted = run_in_process("submit", *words[words.index("backtest") + 1 :], *more, "--json", "--home", home).json
@@ -148,16 +136,16 @@ def test_what_is_queued_ends_as_it_would_in_the_foreground_with_the_same_report(
 
 
 def test_a_predict_run_is_estimated_from_its_own_prompt_limited_by_the_day_and_settled(
-    home: Path, prices: Path, bets: Path, lend_credentials: Any, monkeypatch: pytest.MonkeyPatch
+    home: Path, prices: Path, bets_skill: Path, lend_credentials: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PITBOSS_DAILY_USD", "2")
-    words = ("submit", bets, *HALF_AN_HOUR, "--prices", prices, *PAID, "--json", "--home", home)
+    words = ("submit", bets_skill, *HALF_AN_HOUR, "--prices", prices, *PAID, "--json", "--home", home)
     asked: list[int] = []
 
     def counting(question: Mapping[str, Any]) -> Play:
         said = "".join(one.get("content") or "" for one in question["messages"])
         asked.append(len(said) + len(str(question.get("tools", ""))))
-        return betting(question)
+        return betting_model(question)
 
     with fake_provider(counting) as server:
         lend_credentials(server)
@@ -186,17 +174,19 @@ def test_a_predict_run_is_estimated_from_its_own_prompt_limited_by_the_day_and_s
 
 @pytest.mark.chaos
 def test_a_predict_run_whose_worker_was_killed_goes_on_elsewhere_and_ends_the_same(
-    home: Path, prices: Path, bets: Path, lend_credentials: Any, monkeypatch: pytest.MonkeyPatch
+    home: Path, prices: Path, bets_skill: Path, lend_credentials: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PITBOSS_COMMIT_RECORDS", "4")
     monkeypatch.setenv("PITBOSS_LEASE_HEARTBEAT_S", "0.2")
     monkeypatch.setenv("PITBOSS_LEASE_STALE_S", "0.6")
     monkeypatch.setenv("PITBOSS_SCAN_S", "0.1")
-    words = (bets, *HALF_AN_HOUR, "--prices", prices, *PAID, "--json", "--home", home)
-    with fake_provider(betting, 0.04) as server:
+    words = (bets_skill, *HALF_AN_HOUR, "--prices", prices, *PAID, "--json", "--home", home)
+    with fake_provider(betting_model, 0.04) as server:
         lend_credentials(server)
         run_id = run_in_process("submit", *words).json["run_id"]
-        worker = start_pitboss("worker", "--processes", "0", "--home", home, **{**os.environ, **reached(server)})
+        worker = start_pitboss(
+            "worker", "--processes", "0", "--home", home, **{**os.environ, **provider_environment(server)}
+        )
         assert wait_for_records(worker, home, 8) == run_id
         worker.send_signal(signal.SIGKILL)
         wait_for_exit(worker)
@@ -212,11 +202,11 @@ def test_a_predict_run_whose_worker_was_killed_goes_on_elsewhere_and_ends_the_sa
 
 
 def test_waiting_writes_the_report_that_a_killed_worker_still_owed(
-    home: Path, prices: Path, bets: Path, monkeypatch: pytest.MonkeyPatch
+    home: Path, prices: Path, bets_skill: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from pitboss.jobs import run_report as report
 
-    result = run_in_process("submit", bets, *HALF_AN_HOUR, "--prices", prices, "--json", "--home", home).json
+    result = run_in_process("submit", bets_skill, *HALF_AN_HOUR, "--prices", prices, "--json", "--home", home).json
     with monkeypatch.context() as patched:
         patched.setattr(report.ReportWriter, "schedule", lambda self, run: None)
         assert run_in_process(*WORK, "--home", home).code == 0
@@ -228,10 +218,10 @@ def test_waiting_writes_the_report_that_a_killed_worker_still_owed(
 
 @pytest.mark.parametrize("venue", ["perp", "predict"])
 def test_repeats_are_queued_as_if_each_were_made_by_itself(
-    venue: str, home: Path, prices: Path, bets: Path, trends: Path
+    venue: str, home: Path, prices: Path, bets_skill: Path, trends_skill: Path
 ) -> None:
     """The data under them is loaded and hashed once for all."""
-    words = (trends, *SIX_HOURS) if venue == "perp" else (bets, *HALF_AN_HOUR, "--prices", prices)
+    words = (trends_skill, *SIX_HOURS) if venue == "perp" else (bets_skill, *HALF_AN_HOUR, "--prices", prices)
     result = run_in_process("submit", *words, "--model", "policy/" + {"perp": "random", "predict": "alternate"}[venue],
                 "--repeats", "3", "--json", "--home", home).json  # fmt: skip
     with open_workspace(load_settings(home)) as workspace:
@@ -258,9 +248,9 @@ def test_repeats_are_queued_as_if_each_were_made_by_itself(
     ],
 )
 def test_what_cannot_be_queued_gets_one_clear_line(
-    home: Path, bets: Path, trends: Path, words: tuple[str, ...], said: str
+    home: Path, bets_skill: Path, trends_skill: Path, words: tuple[str, ...], said: str
 ) -> None:
-    files = {"bets": (bets, *HALF_AN_HOUR), "trends": (trends, *SIX_HOURS)}
+    files = {"bets": (bets_skill, *HALF_AN_HOUR), "trends": (trends_skill, *SIX_HOURS)}
     filled = [part for word in words for part in files.get(word, (word,))]
     done = run_in_process(*filled, "--home", home, code=2)
     assert said in done.err
@@ -268,14 +258,14 @@ def test_what_cannot_be_queued_gets_one_clear_line(
     assert run_in_process("jobs", "list", "--json", "--home", home).json["runs"] == []
 
 
-def test_a_run_of_the_foreground_is_no_job(home: Path, trends: Path) -> None:
-    run = run_in_process("backtest", trends, *SIX_HOURS, "--model", "policy/hold", "--json", "--home", home).json
+def test_a_run_of_the_foreground_is_no_job(home: Path, trends_skill: Path) -> None:
+    run = run_in_process("backtest", trends_skill, *SIX_HOURS, "--model", "policy/hold", "--json", "--home", home).json
     assert "was never queued" in run_in_process("jobs", "show", run["run_id"], "--home", home, code=2).err
 
 
 @pytest.mark.parametrize("command", ["sweep", "arena"])
 def test_a_study_of_a_predict_skill_takes_its_prices_and_ends_like_single_backtests(
-    command: str, home: Path, prices: Path, bets: Path
+    command: str, home: Path, prices: Path, bets_skill: Path
 ) -> None:
     own = ("--prices", prices, "--vault", "500000")
     varied = {
@@ -283,9 +273,9 @@ def test_a_study_of_a_predict_skill_takes_its_prices_and_ends_like_single_backte
         "arena": ("--models", "policy/alternate,policy/yes_only", "--baselines", "", "--repeats", "1"),
     }[command]
     where = (*HALF_AN_HOUR, "--json", "--home", home)
-    result = run_in_process(command, bets, *varied, *own, *where).json
+    result = run_in_process(command, bets_skill, *varied, *own, *where).json
     listed = run_in_process("study", "runs", result["study_id"], "--json", "--home", home).json
-    alone = run_in_process("predict", "backtest", bets, "--model", "policy/alternate", *own, *where).json
+    alone = run_in_process("predict", "backtest", bets_skill, "--model", "policy/alternate", *own, *where).json
     assert alone["digest"] in {run["digest"] for run in listed}
-    refused = run_in_process(command, bets, *varied, *own, "--fees-taker-bps", "3", *where, code=2)
+    refused = run_in_process(command, bets_skill, *varied, *own, "--fees-taker-bps", "3", *where, code=2)
     assert "--fees-taker-bps: backtests on the predict venue have no such option" in refused.err

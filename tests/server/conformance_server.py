@@ -29,18 +29,18 @@ DIALECT: dict[str, Any] = {
 }
 
 
-def simple(given: Mapping[str, Any], side: BackgroundWork) -> ToolOutput:
+def text_tool(given: Mapping[str, Any], side: BackgroundWork) -> ToolOutput:
     """Words."""
     del given, side
     return ToolOutput("This is a simple text response for testing.")
 
 
-def wrong(given: Mapping[str, Any], side: BackgroundWork) -> ToolOutput:
+def failing_tool(given: Mapping[str, Any], side: BackgroundWork) -> ToolOutput:
     """A mistake that somebody can put right."""
     raise UserError("This tool intentionally returns an error for testing")
 
 
-def slow(given: Mapping[str, Any], side: BackgroundWork) -> ToolOutput:
+def progress_tool(given: Mapping[str, Any], side: BackgroundWork) -> ToolOutput:
     """Says how far it is."""
     del given
     for share in (0.0, 0.5, 1.0):
@@ -48,15 +48,15 @@ def slow(given: Mapping[str, Any], side: BackgroundWork) -> ToolOutput:
     return ToolOutput("done")
 
 
-def offer(name: str, work: Any, schema: dict[str, Any] = NOTHING) -> OfferedTool:
+def offered_tool(name: str, work: Any, schema: dict[str, Any] = NOTHING) -> OfferedTool:
     return OfferedTool(name, name, f"The suite's {name}.", schema, work)
 
 
 OFFERS = [
-    offer("test_simple_text", simple),
-    offer("test_error_handling", wrong),
-    offer("test_tool_with_progress", slow),
-    offer("json_schema_2020_12_tool", simple, DIALECT),
+    offered_tool("test_simple_text", text_tool),
+    offered_tool("test_error_handling", failing_tool),
+    offered_tool("test_tool_with_progress", progress_tool),
+    offered_tool("json_schema_2020_12_tool", text_tool, DIALECT),
 ]
 
 if __name__ == "__main__":

@@ -66,7 +66,7 @@ def suite() -> tuple[str, ...]:
 
 
 @contextmanager
-def served(words: Iterable[str], folder: Path) -> Iterator[str]:
+def running_server(words: Iterable[str], folder: Path) -> Iterator[str]:
     """A server of its own in a folder, and its address."""
     process = ForkedProcess(*words, cwd=folder)
     try:
@@ -99,7 +99,7 @@ def test_each_of_our_servers_passes_every_scenario_that_applies(
     server: str, suite: tuple[str, ...], tmp_path: Path
 ) -> None:
     (tmp_path / "found").mkdir()
-    with served(SERVERS[server], tmp_path) as url:
+    with running_server(SERVERS[server], tmp_path) as url:
         found = outcomes(suite, url, tmp_path / "found")
     assert found.keys() == {*EVERY_SERVER, *WITH_ITS_TOOLS, *NOT_OFFERED}, "each is run or has a reason not to be"
     scenarios = (*EVERY_SERVER, *WITH_ITS_TOOLS) if server == "the suite's tools" else EVERY_SERVER

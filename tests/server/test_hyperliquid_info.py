@@ -76,7 +76,7 @@ class FakeHyperliquid:
     """The requests of Hyperliquid's two hosts that the server uses. `replies` by type; a callable makes its own response."""
 
     def __init__(self) -> None:
-        self.asked: list[dict[str, Any]] = []
+        self.requests: list[dict[str, Any]] = []
         self.boards = 0
         self.replies: dict[str, Any] = {
             "metaAndAssetCtxs": [{"universe": UNIVERSE}, STATES],
@@ -88,7 +88,7 @@ class FakeHyperliquid:
 
     async def info(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
-        self.asked.append(body)
+        self.requests.append(body)
         return await self._reply(body["type"])
 
     async def board(self, request: web.Request) -> web.StreamResponse:
@@ -124,7 +124,9 @@ def client_of(
     return HyperliquidClient(fake.url, fake.url, lambda: NOW, elapsed, most)
 
 
-def asked(tool: str, arguments: dict[str, Any], change: Callable[[FakeHyperliquid], None] = lambda fake: None) -> Any:
+def tool_answer(
+    tool: str, arguments: dict[str, Any], change: Callable[[FakeHyperliquid], None] = lambda fake: None
+) -> Any:
     """The answer of a tool, read as JSON."""
 
     async def play() -> Any:
@@ -143,7 +145,7 @@ def asked(tool: str, arguments: dict[str, Any], change: Callable[[FakeHyperliqui
 
 
 def test_funding_is_the_present_rate_and_a_summary_of_the_past() -> None:
-    answer = asked("funding", {"symbol": "btc", "hours": 24})
+    answer = tool_answer("funding", {"symbol": "btc", "hours": 24})
     assert answer["symbol"] == "BTC"
     assert answer["now"] == {
         "hourly_rate": "0.0000125", "yearly_pct": "10.95", "premium": "0.0003", "mark_px": "77562", "oracle_px": "77605",
@@ -156,12 +158,12 @@ def test_funding_is_the_present_rate_and_a_summary_of_the_past() -> None:
 
 def test_funding_asks_for_the_hours_that_were_named() -> None:
     seen: list[FakeHyperliquid] = []
-    asked("funding", {"symbol": "ETH", "hours": 3}, seen.append)
-    assert seen[0].asked[1] == {"type": "fundingHistory", "coin": "ETH", "startTime": NOW - 3 * 3_600_000}
+    tool_answer("funding", {"symbol": "ETH", "hours": 3}, seen.append)
+    assert seen[0].requests[1] == {"type": "fundingHistory", "coin": "ETH", "startTime": NOW - 3 * 3_600_000}
 
 
 def test_a_market_without_payments_yet_has_an_empty_history() -> None:
-    answer = asked("funding", {"symbol": "ETH"}, lambda fake: fake.replies.update(fundingHistory=[]))
+    answer = tool_answer("funding", {"symbol": "ETH"}, lambda fake: fake.replies.update(fundingHistory=[]))
     assert answer["history"] == {"hours": 24, "payments": 0, "latest": []}
     assert answer["now"]["premium"] is None
 
@@ -169,20 +171,22 @@ def test_a_market_without_payments_yet_has_an_empty_history() -> None:
 @pytest.mark.parametrize("at", [10**18, -(10**17), -1])
 def test_a_payment_at_an_impossible_time_is_left_out(at: int) -> None:
     damaged = {**HISTORY[0], "time": at}
-    answer = asked("funding", {"symbol": "BTC"}, lambda fake: fake.replies.update(fundingHistory=[*HISTORY, damaged]))
+    answer = tool_answer(
+        "funding", {"symbol": "BTC"}, lambda fake: fake.replies.update(fundingHistory=[*HISTORY, damaged])
+    )
     assert answer["history"]["payments"] == len(HISTORY)
 
 
 def test_open_interest_of_one_and_of_the_largest() -> None:
-    one = asked("open_interest", {"symbol": "kpepe"})
+    one = tool_answer("open_interest", {"symbol": "kpepe"})
     assert (one["symbol"], one["open_interest"], one["open_interest_usd"]) == ("kPEPE", "10", "0")
-    many = asked("open_interest", {"count": 2})
+    many = tool_answer("open_interest", {"count": 2})
     assert [line[0] for line in many["rows"]] == ["BTC", "ETH"]
     assert (many["markets"], many["total_usd"], many["rows"][0][2]) == (3, "3269793249", "2121567101")
 
 
 def test_the_leaderboard_is_ranked_by_profit_and_strangers_names_are_cleaned() -> None:
-    answer = asked("leaderboard", {"window": "week", "count": 3})
+    answer = tool_answer("leaderboard", {"window": "week", "count": 3})
     assert answer["rows"] == [
         [1, "0xbb", "", "5", "300", "0.1235", "10"],
         [2, "0xcc", "", "1000", "200", "0.1235", "10"],
@@ -191,7 +195,7 @@ def test_the_leaderboard_is_ranked_by_profit_and_strangers_names_are_cleaned() -
 
 
 def test_top_traders_hold_what_is_summed_up() -> None:
-    answer = asked("top_traders", {"count": 2})
+    answer = tool_answer("top_traders", {"count": 2})
     assert answer["net_usd"] == [["BTC", "-310248"], ["ETH", "4592"]]
     first = answer["traders"][0]
     assert (first["address"], first["held"], first["positions"][0]) == (
@@ -203,7 +207,7 @@ def test_one_account_that_cannot_be_read_does_not_silence_the_others() -> None:
     async def broken() -> web.Response:
         return web.Response(status=500)
 
-    answer = asked("top_traders", {"count": 1}, lambda fake: fake.replies.update(clearinghouseState=broken))
+    answer = tool_answer("top_traders", {"count": 1}, lambda fake: fake.replies.update(clearinghouseState=broken))
     assert answer["traders"][0]["positions"] is None
 
 
@@ -233,29 +237,29 @@ def test_the_leaderboard_is_fetched_once_a_minute() -> None:
     ids=["a bare list", "windows as a map"],
 )
 def test_other_forms_of_the_leaderboard_are_read_as_far_as_they_go(board: Any) -> None:
-    answer = asked("leaderboard", {"count": 1}, lambda fake: fake.replies.update(leaderboard=board))
+    answer = tool_answer("leaderboard", {"count": 1}, lambda fake: fake.replies.update(leaderboard=board))
     assert answer["rows"][0][1] == "0xbb"
 
 
-def failing(tool: str, arguments: dict[str, Any], **replies: Any) -> str:
+def tool_error(tool: str, arguments: dict[str, Any], **replies: Any) -> str:
     with pytest.raises(ToolError) as caught:
-        asked(tool, arguments, lambda fake: fake.replies.update(replies))
+        tool_answer(tool, arguments, lambda fake: fake.replies.update(replies))
     return str(caught.value)
 
 
-async def html() -> web.Response:
+async def html_reply() -> web.Response:
     return web.Response(text="<html>down for maintenance</html>")
 
 
-async def busy() -> web.Response:
+async def busy_reply() -> web.Response:
     return web.Response(status=429)
 
 
-async def endless() -> web.Response:
+async def endless_reply() -> web.Response:
     return web.Response(body=b"[" + b" " * 1_000_001 + b"]")
 
 
-async def elsewhere() -> web.Response:
+async def redirect_reply() -> web.Response:
     return web.Response(status=302, headers={"Location": "http://169.254.169.254/"})
 
 
@@ -267,16 +271,16 @@ async def elsewhere() -> web.Response:
         ({"symbol": "BTC", "hours": 481}, {}, "hours must be at most 480, not 481"),
         ({"symbol": "BTC", "hours": "x"}, {}, "hours must be a number, not 'x'"),
         ({}, {}, "argument symbol is missing"),
-        ({"symbol": "BTC"}, {"metaAndAssetCtxs": html}, "not JSON"),
-        ({"symbol": "BTC"}, {"metaAndAssetCtxs": busy}, "wait a minute"),
-        ({"symbol": "BTC"}, {"metaAndAssetCtxs": endless}, "more than 1000000 bytes"),
-        ({"symbol": "BTC"}, {"metaAndAssetCtxs": elsewhere}, "answers 302"),
+        ({"symbol": "BTC"}, {"metaAndAssetCtxs": html_reply}, "not JSON"),
+        ({"symbol": "BTC"}, {"metaAndAssetCtxs": busy_reply}, "wait a minute"),
+        ({"symbol": "BTC"}, {"metaAndAssetCtxs": endless_reply}, "more than 1000000 bytes"),
+        ({"symbol": "BTC"}, {"metaAndAssetCtxs": redirect_reply}, "answers 302"),
         ({"symbol": "BTC"}, {"metaAndAssetCtxs": {"error": "x"}}, "a form that is not known"),
         ({"symbol": "BTC"}, {"fundingHistory": {"error": "x"}}, "a form that is not known"),
     ],
 )
 def test_what_goes_wrong_is_one_line_that_helps(arguments: dict[str, Any], replies: dict[str, Any], says: str) -> None:
-    line = failing("funding", arguments, **replies)
+    line = tool_error("funding", arguments, **replies)
     assert says in line
     assert "\n" not in line
 
@@ -307,10 +311,10 @@ def test_recorded_replies_of_the_venue_are_read() -> None:
     eight_hourly = next(one["response"] for one in old if one["request"]["type"] == "fundingHistory")
     for rows in (recorded["http_funding_history.json"], eight_hourly):
         replies = {"metaAndAssetCtxs": both, "fundingHistory": rows}
-        answer = asked("funding", {"symbol": "BTC"}, lambda fake, replies=replies: fake.replies.update(replies))
+        answer = tool_answer("funding", {"symbol": "BTC"}, lambda fake, replies=replies: fake.replies.update(replies))
         assert answer["history"]["payments"] == len(rows)
         assert answer["now"]["hourly_rate"] == states[0]["funding"]
-    assert asked("open_interest", {}, lambda fake: fake.replies.update(metaAndAssetCtxs=both))["markets"] == size
+    assert tool_answer("open_interest", {}, lambda fake: fake.replies.update(metaAndAssetCtxs=both))["markets"] == size
 
 
 def test_it_ships_approved_and_answers_over_stdio_as_the_catalogue_starts_it() -> None:
@@ -335,7 +339,7 @@ def test_it_ships_approved_and_answers_over_stdio_as_the_catalogue_starts_it() -
     asyncio.run(play())
 
 
-async def taking(port: int) -> None:
+async def wait_for_listener(port: int) -> None:
     """Return when somebody takes connections there."""
     async with asyncio.timeout(60):
         while True:
@@ -359,7 +363,7 @@ def test_the_same_over_streamable_http() -> None:
             program = ("-m", "pitboss.server.hyperliquid_info", "--transport", "http", "--port", port)
             child = ForkedProcess(*program, env={"HYPERLIQUID_INFO_URL": fake.url})
             try:
-                await taking(port)
+                await wait_for_listener(port)
                 entry = ServerEntry(
                     "ours", "Ours", transport="http", url=f"http://127.0.0.1:{port}/mcp", loopback=True,
                     tools={"open_interest": ToolPolicy()},

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from example_counts import seeds
+from manual_clock import ManualClock
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS
 from pitboss.signer.denied_functions import is_denied
@@ -45,21 +46,14 @@ from signer.hostile_requests import (
     payload,
     selector,
 )
-
-
-class ManualClock:
-    def __init__(self) -> None:
-        self.at = 20_000 * DAY_MS
-
-    def now(self) -> int:
-        return self.at
+from simulated_kill import Killed
 
 
 class RestartableSigner:
     """A handler on a journal in a folder, that can be killed and started again."""
 
     def __init__(self, folder: Path, policy: EvmPolicy = POLICY) -> None:
-        self.clock = ManualClock()
+        self.clock = ManualClock(20_000 * DAY_MS)
         self.path = folder / "journal.db"
         self.policy = policy
         self.start()
@@ -230,9 +224,6 @@ def test_value_and_fees_of_a_day_are_capped_together(desk: RestartableSigner) ->
 
 
 def test_a_request_is_counted_before_it_is_signed(desk: RestartableSigner) -> None:
-    class Killed(BaseException):
-        pass
-
     class DyingScheme(EvmScheme):
         def sign(self, content: Any, key: bytes) -> Any:
             raise Killed

@@ -34,6 +34,7 @@ from signer.signer_process import (
     run_program,
     running_signer,
 )
+from simulated_kill import Killed
 
 POLICY_TEXT = f"""
 version = 1
@@ -185,10 +186,6 @@ def test_init_makes_a_private_key_file_that_opens_with_its_passphrase(tmp_path: 
     (folder / KEYSTORE).chmod(0o640)
     with pytest.raises(UserError, match="open to other users"):
         open_keystore(folder / KEYSTORE, PASSPHRASE)
-
-
-class Killed(BaseException):
-    """The process was killed."""
 
 
 KEYSTORE_STEPS = ("os.open", "os.fdopen", "os.fsync")

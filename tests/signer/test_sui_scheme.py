@@ -236,7 +236,7 @@ def test_any_bytes_are_read_or_refused_and_never_raise(data: bytes) -> None:
         read_sui_transaction(data)
 
 
-def spoiled(chance: random.Random) -> bytes:
+def corrupted_transaction(chance: random.Random) -> bytes:
     tx = bytearray(chance.choice((mint(ADDRESS, chance.randrange(1, 4_000_000)), deposit(ADDRESS, chance.randrange(1, 9_000_000)), fence(ADDRESS))))  # fmt: skip
     for _ in range(chance.choice((0, 1, 1, 2, 3))):
         place = chance.randrange(len(tx))
@@ -250,7 +250,7 @@ def attack(folder: Path, seed: int, requests: int) -> tuple[int, int]:
     desk, chance, signed, refused = RestartableSuiSigner(folder), random.Random(seed), 0, 0
     for number in range(requests):
         desk.at += chance.randrange(DAY_MS // 4)
-        tx = spoiled(chance)
+        tx = corrupted_transaction(chance)
         reply = desk.ask(f"r{number}", tx)
         if not reply["ok"]:
             assert reply["code"] in MEANINGS

@@ -58,9 +58,9 @@ def override(plain: Mapping[str, Any], settings: Iterable[str]) -> dict[str, Any
     return load.override(plain, settings, PerpSkill)
 
 
-def document(**changes: Any) -> dict[str, Any]:
-    """A small valid document; a change is named by its path with `__` for the dots, None takes the key away."""
-    plain = deepcopy(_SMALLEST)
+def with_changes(document: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy of a document; a change is named by its path with `__` for the dots, None takes the key away."""
+    plain = deepcopy(dict(document))
     for path, value in changes.items():
         *parts, last = path.split("__")
         place = plain
@@ -71,3 +71,8 @@ def document(**changes: Any) -> dict[str, Any]:
         else:
             place[last] = value
     return plain
+
+
+def document(**changes: Any) -> dict[str, Any]:
+    """A small valid document with `with_changes`."""
+    return with_changes(_SMALLEST, changes)

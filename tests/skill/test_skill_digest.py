@@ -109,13 +109,13 @@ OTHER: dict[str, Any] = {
 }
 
 
-def leaves(value: Any, path: str = "") -> list[str]:
+def leaf_paths(value: Any, path: str = "") -> list[str]:
     if isinstance(value, dict):
-        return [leaf for key, item in value.items() for leaf in leaves(item, f"{path}.{key}" if path else key)]
+        return [leaf for key, item in value.items() for leaf in leaf_paths(item, f"{path}.{key}" if path else key)]
     return [path]
 
 
-def changed(path: str, value: Any) -> dict[str, Any]:
+def document_with(path: str, value: Any) -> dict[str, Any]:
     plain = deepcopy(FULL)
     *parts, last = path.split(".")
     place = plain
@@ -126,21 +126,21 @@ def changed(path: str, value: Any) -> dict[str, Any]:
 
 
 def test_the_changes_below_cover_every_field():
-    assert set(leaves(FULL)) - {"pitboss"} == set(OTHER)
+    assert set(leaf_paths(FULL)) - {"pitboss"} == set(OTHER)
 
 
 @pytest.mark.parametrize("path", OTHER)
 def test_changing_any_field_changes_the_digest(path: str):
-    assert digest(changed(path, OTHER[path])) != digest(FULL)
+    assert digest(document_with(path, OTHER[path])) != digest(FULL)
 
 
 def test_all_those_digests_differ_from_each_other():
-    assert len({digest(changed(path, value)) for path, value in OTHER.items()}) == len(OTHER)
+    assert len({digest(document_with(path, value)) for path, value in OTHER.items()}) == len(OTHER)
 
 
 @given(st.permutations(["BTC", "ETH", "SOL"]), st.permutations(["BTC", "SOL"]), st.permutations(["1h", "4h"]))
 def test_the_order_of_symbols_and_timeframes_does_not_count(symbols: list[str], allowed: list[str], frames: list[str]):
-    plain = changed("context.symbols", symbols)
+    plain = document_with("context.symbols", symbols)
     plain["risk"]["allowed_symbols"] = allowed
     plain["context"]["higher_timeframes"] = frames
     assert digest(plain) == digest(FULL)
@@ -171,7 +171,7 @@ def test_defaults_written_out_do_not_count():
     small = check_plain(document()).skill
     assert small is not None
     whole = to_plain(small)
-    assert len(leaves(whole)) > 30
+    assert len(leaf_paths(whole)) > 30
     assert digest(whole) == digest(document())
     assert digest(document(context__higher_timeframes=["4h", "1h"])) == digest(document())
     assert digest(document(context__higher_timeframes=[])) != digest(document())
@@ -223,5 +223,5 @@ def test_the_digests_of_documents_that_are_in_use_never_move():
     }
     assert {name: check_text(text).digest for name, text in VENUE.examples().items()} == stored
     assert digest(FULL) == "0e5a4d464e47115fd97421152f5399145bb56a7c76f88496738f1a181e9ba168"
-    every = "".join(digest(changed(path, value)) for path, value in OTHER.items())
+    every = "".join(digest(document_with(path, value)) for path, value in OTHER.items())
     assert sha256(every.encode()).hexdigest() == "3ee6b75ac8a789b692a70b75d474f698d7b7d8215ffb287426bb452637d1def5"

@@ -12,7 +12,7 @@ from pitboss.skill.document import to_plain
 from pitboss.venues.perp.skill import PerpSkill
 
 
-def overridden(*settings: str) -> PerpSkill:
+def skill_with(*settings: str) -> PerpSkill:
     found = check_plain(override(document(), settings))
     assert found.skill is not None, found.errors
     return found.skill
@@ -38,7 +38,7 @@ def overridden(*settings: str) -> PerpSkill:
     ],
 )
 def test_a_setting_is_typed_like_the_field_it_names(setting: str, path: str, value: Any):
-    found: Any = overridden(setting)
+    found: Any = skill_with(setting)
     for part in path.split("."):
         found = getattr(found, part)
     assert found == value
@@ -88,9 +88,9 @@ def test_a_setting_replaces_the_other_spelling_of_its_key():
 
 
 def test_a_stored_skill_can_be_overridden():
-    plain = to_plain(overridden())
+    plain = to_plain(skill_with())
     assert override(plain, [])["risk"]["max_leverage"] == 3
-    assert check_plain(override(plain, ["max_steps=9"])).skill == overridden("max_steps=9")
+    assert check_plain(override(plain, ["max_steps=9"])).skill == skill_with("max_steps=9")
 
 
 def test_settings_apply_to_old_documents_too():

@@ -172,7 +172,7 @@ class IndexerServer:
     faults: Callable[[int], str | None] = lambda number: None
     content: bytes | None = None
     hang: bool = False
-    asked: list[str] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
 
     def app(self) -> web.Application:
         app = web.Application()
@@ -180,14 +180,14 @@ class IndexerServer:
         return app
 
     async def reply(self, request: web.Request) -> web.StreamResponse:
-        self.asked.append(request.path_qs)
+        self.paths.append(request.path_qs)
         if self.hang:
             await asyncio.sleep(30)  # longer than any client waits
         if self.content is not None:
             return web.Response(body=self.content)
         if request.path not in self.replies:
             return web.Response(status=404, text="not found")
-        number = len(self.asked)
+        number = len(self.paths)
         return await faulty_reply(request, self.replies[request.path], self.faults(number), random.Random(number))
 
 

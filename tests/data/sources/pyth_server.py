@@ -49,7 +49,7 @@ class PythServer:
     most: int = 100_000
     hang: bool = False
     faults: Callable[[int], str | None] = lambda number: None
-    asked: list[dict[str, str]] = field(default_factory=list)
+    queries: list[dict[str, str]] = field(default_factory=list)
 
     def app(self) -> web.Application:
         app = web.Application()
@@ -57,8 +57,8 @@ class PythServer:
         return app
 
     async def reply(self, request: web.Request) -> web.StreamResponse:
-        self.asked.append({"path": request.path, **request.query})
-        number = len(self.asked)
+        self.queries.append({"path": request.path, **request.query})
+        number = len(self.queries)
         if self.hang:
             await asyncio.sleep(30)  # longer than any client waits
         if self.content is not None:

@@ -90,7 +90,7 @@ class HyperliquidServer:
     most: int = 5_000
     faults: Callable[[int], str | None] = lambda number: None
     hold: int | None = None
-    asked: list[dict[str, Any]] = field(default_factory=list)
+    requests: list[dict[str, Any]] = field(default_factory=list)
     reached: threading.Event = field(default_factory=threading.Event)
 
     def app(self) -> web.Application:
@@ -100,8 +100,8 @@ class HyperliquidServer:
 
     async def info(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
-        self.asked.append(body)
-        number = len(self.asked)
+        self.requests.append(body)
+        number = len(self.requests)
         if self.hold == number:
             self.reached.set()
             await asyncio.sleep(30)  # the client is killed meanwhile

@@ -60,7 +60,7 @@ def rates() -> list[dict[str, Any]]:
 
 class BinanceServer:
     def __init__(self, faults: Any = lambda number: None, files: dict[str, bytes] | None = None) -> None:
-        self.faults, self.files, self.asked, self.paths = faults, files or published(), 0, []
+        self.faults, self.files, self.request_count, self.paths = faults, files or published_files(), 0, []
 
     def app(self) -> web.Application:
         app = web.Application()
@@ -78,11 +78,14 @@ class BinanceServer:
         return await self._cut(request, rates(), lambda row: row["fundingTime"])
 
     async def _cut(self, request: web.Request, rows: list[Any], time: Any) -> web.StreamResponse:
-        self.asked += 1
+        self.request_count += 1
         asked = request.query
         fit = [row for row in rows if int(asked["startTime"]) <= time(row) <= int(asked["endTime"])]
         return await faulty_reply(
-            request, fit[: min(200, int(asked["limit"]))], self.faults(self.asked), random.Random(self.asked)
+            request,
+            fit[: min(200, int(asked["limit"]))],
+            self.faults(self.request_count),
+            random.Random(self.request_count),
         )
 
     async def file(self, request: web.Request) -> web.StreamResponse:
@@ -93,8 +96,8 @@ class BinanceServer:
             return web.Response(status=404)
         if path.endswith(".CHECKSUM"):
             return web.Response(text=f"{hashlib.sha256(content).hexdigest()}  {path.rpartition('/')[2]}\n")
-        self.asked += 1
-        return await _bytes(content, self.faults(self.asked))
+        self.request_count += 1
+        return await _bytes(content, self.faults(self.request_count))
 
 
 async def _bytes(content: bytes, fault: str | None) -> web.Response:
@@ -110,7 +113,7 @@ def zipped(name: str, text: str) -> bytes:
     return content.getvalue()
 
 
-def published() -> dict[str, bytes]:
+def published_files() -> dict[str, bytes]:
     """January as a month, with a heading; February only as days, without one."""
     rows = {iso(row[0])[:10]: "" for row in klines()}
     for row in klines():
@@ -131,7 +134,7 @@ def published() -> dict[str, bytes]:
     return found
 
 
-def bring(lake: Lake, venue: BinanceServer, **more: Any) -> list[DownloadResult]:
+def run_download(lake: Lake, venue: BinanceServer, **more: Any) -> list[DownloadResult]:
     fetcher = FakeTime(NOW).fetcher()
     with serving_app(venue.app()) as url:
         asked: dict[str, Any] = {"venue": "binance", "symbols": ("BTC",), "intervals": ("1h",), "from_at": START}
@@ -140,7 +143,7 @@ def bring(lake: Lake, venue: BinanceServer, **more: Any) -> list[DownloadResult]
 
 
 def test_klines_and_funding_come_whole_from_the_api(lake: Lake) -> None:
-    results = bring(lake, BinanceServer())
+    results = run_download(lake, BinanceServer())
     assert [(result.kind, result.symbol, result.rows, result.holes) for result in results] == [
         ("bars", "BTC", COUNT, 0),
         ("funding", "BTC", COUNT // 8, 0),
@@ -151,15 +154,15 @@ def test_klines_and_funding_come_whole_from_the_api(lake: Lake) -> None:
 
 
 def test_files_and_api_bring_the_same_rows(tmp_path: Any) -> None:
-    api = bring(Lake(tmp_path / "api"), BinanceServer())
-    files = bring(Lake(tmp_path / "files"), BinanceServer(), files=True)
+    api = run_download(Lake(tmp_path / "api"), BinanceServer())
+    files = run_download(Lake(tmp_path / "files"), BinanceServer(), files=True)
     assert [result.digest for result in files] == [result.digest for result in api]
 
 
 @pytest.mark.parametrize("files", [False, True])
 def test_faults_change_nothing_in_what_is_stored(tmp_path: Any, files: bool) -> None:
-    calm = bring(Lake(tmp_path / "calm"), BinanceServer(), files=files)
-    wild = bring(
+    calm = run_download(Lake(tmp_path / "calm"), BinanceServer(), files=files)
+    wild = run_download(
         Lake(tmp_path / "wild"), BinanceServer(lambda number: FAULTS[number % 9] if number % 2 else None), files=files
     )
     assert [result.digest for result in wild] == [result.digest for result in calm]
@@ -167,12 +170,12 @@ def test_faults_change_nothing_in_what_is_stored(tmp_path: Any, files: bool) -> 
 
 def test_an_unknown_symbol_is_reported(lake: Lake) -> None:
     with pytest.raises(UserError, match="rejects the request") as caught:
-        bring(lake, BinanceServer(), symbols=("NONE",))
+        run_download(lake, BinanceServer(), symbols=("NONE",))
     assert "check the symbol" in caught.value.hint
 
 
 def test_a_symbol_with_its_quote_is_filed_without_it(lake: Lake) -> None:
-    assert {result.symbol for result in bring(lake, BinanceServer(), symbols=("BTCUSDT",))} == {"BTC"}
+    assert {result.symbol for result in run_download(lake, BinanceServer(), symbols=("BTCUSDT",))} == {"BTC"}
     assert pair_of("BTCUSDC") == "BTCUSDC"
 
 
@@ -204,6 +207,6 @@ def test_a_published_file_with_bad_rows_is_refused_at_once(lake: Lake, line: str
         files={"futures/um/monthly/klines/BTCUSDT/1h/BTCUSDT-1h-2024-01.zip": zipped("a.csv", f"{line}\n")}
     )
     with pytest.raises(UserError, match=f"has a file with bad rows: .*{why}"):
-        bring(lake, venue, files=True, kinds=("bars",))
-    assert venue.asked == 1
+        run_download(lake, venue, files=True, kinds=("bars",))
+    assert venue.request_count == 1
     assert lake.list() == []

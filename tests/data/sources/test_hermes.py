@@ -32,16 +32,16 @@ def ask(pyth: PythServer, question: Callable[[Hermes], Any], **more: Any) -> Ora
         return asyncio.run(closing(fetcher, question(Hermes(fetcher, url))))
 
 
-def latest(pyth: PythServer, **more: Any) -> OraclePrice:
+def latest_price(pyth: PythServer, **more: Any) -> OraclePrice:
     return ask(pyth, lambda service: service.latest("BTC"), **more)
 
 
 def test_the_newest_price_is_scaled_by_its_exponent() -> None:
     pyth = PythServer(fixed_reply=hermes(second=SECOND))
-    result = latest(pyth)
+    result = latest_price(pyth)
     assert result == OraclePrice(BTC, Decimal("68522.3"), Decimal("25.28354539"), NOW)
     assert result.units == 68_522_300_000_000
-    assert pyth.asked == [{"path": "/v2/updates/price/latest", "ids[]": BTC, "parsed": "true"}]
+    assert pyth.queries == [{"path": "/v2/updates/price/latest", "ids[]": BTC, "parsed": "true"}]
 
 
 def test_recorded_updates_read_as_their_expected_values() -> None:
@@ -70,7 +70,7 @@ def test_a_price_at_an_instant_is_the_first_of_the_next_whole_second() -> None:
     pyth = PythServer(fixed_reply=hermes(second=SECOND - 50))
     result = ask(pyth, lambda service: service.at("BTC", NOW - 60_000 - 1))
     assert result.published_at == NOW - 50_000
-    assert pyth.asked[0]["path"] == f"/v2/updates/price/{SECOND - 60}"
+    assert pyth.queries[0]["path"] == f"/v2/updates/price/{SECOND - 60}"
 
 
 def test_a_price_from_before_the_instant_is_no_answer() -> None:
@@ -100,27 +100,27 @@ def test_another_address_comes_from_the_setting(tmp_path: Path) -> None:
 def test_busy_failing_and_cut_replies_are_tried_again() -> None:
     faults = {1: "busy", 2: "down", 3: "cut", 4: "garbled"}
     pyth = PythServer(fixed_reply=hermes(second=SECOND), faults=faults.get)
-    assert latest(pyth).published_at == NOW
-    assert len(pyth.asked) == 5
+    assert latest_price(pyth).published_at == NOW
+    assert len(pyth.queries) == 5
 
 
 def test_a_server_that_never_answers_is_given_up() -> None:
     with pytest.raises(TransientError, match="no complete reply"):
-        latest(PythServer(hang=True), timeout_s=0.05, attempts=2)
+        latest_price(PythServer(hang=True), timeout_s=0.05, attempts=2)
 
 
 @pytest.mark.parametrize("content", [b"<html></html>", b"", b"[", b"NaN"])
 def test_what_is_not_json_is_reported(content: bytes) -> None:
     with pytest.raises(TransientError, match="not valid JSON"):
-        latest(PythServer(content=content))
+        latest_price(PythServer(content=content))
 
 
 def test_a_reply_without_end_is_not_read() -> None:
     with pytest.raises(UserError, match="sent more than"):
-        latest(PythServer(content=b" " * (2 * 2**20)))
+        latest_price(PythServer(content=b" " * (2 * 2**20)))
 
 
-def changed(**fields: Any) -> dict[str, Any]:
+def hermes_reply_with(**fields: Any) -> dict[str, Any]:
     value = hermes(second=SECOND)
     value["parsed"][0]["price"] |= fields
     return value
@@ -135,23 +135,23 @@ def changed(**fields: Any) -> dict[str, Any]:
         ({"parsed": hermes()["parsed"] * 2}, "not have exactly one price"),
         ({"parsed": [{"id": "ff" * 32, "price": {}}]}, "not have exactly one price"),
         ({"parsed": [{"id": BTC, "price": 5}]}, "not have exactly one price"),
-        (changed(expo="-8"), "exponent"),
-        (changed(expo=-400), "exponent"),
-        (changed(expo=True), "exponent"),
-        (changed(price=6852230000000), "written as text"),
-        (changed(price="NaN"), "written as text"),
-        (changed(price="1e9"), "written as text"),
-        (changed(price="9" * 400), "written as text"),
-        (changed(price="9" * 20, expo=18), "out of range"),
-        (changed(price="0"), "out of range"),
-        (changed(price="-5"), "out of range"),
-        (changed(conf="-1"), "out of range"),
-        (changed(publish_time="1771684200"), "no time"),
-        (changed(publish_time=True), "no time"),
-        (changed(publish_time=0), "no time"),
-        (changed(publish_time=SECOND + 60), "in the future"),
-        (changed(publish_time=NOW), "in the future"),
-        (changed(publish_time=10**300), "in the future"),
+        (hermes_reply_with(expo="-8"), "exponent"),
+        (hermes_reply_with(expo=-400), "exponent"),
+        (hermes_reply_with(expo=True), "exponent"),
+        (hermes_reply_with(price=6852230000000), "written as text"),
+        (hermes_reply_with(price="NaN"), "written as text"),
+        (hermes_reply_with(price="1e9"), "written as text"),
+        (hermes_reply_with(price="9" * 400), "written as text"),
+        (hermes_reply_with(price="9" * 20, expo=18), "out of range"),
+        (hermes_reply_with(price="0"), "out of range"),
+        (hermes_reply_with(price="-5"), "out of range"),
+        (hermes_reply_with(conf="-1"), "out of range"),
+        (hermes_reply_with(publish_time="1771684200"), "no time"),
+        (hermes_reply_with(publish_time=True), "no time"),
+        (hermes_reply_with(publish_time=0), "no time"),
+        (hermes_reply_with(publish_time=SECOND + 60), "in the future"),
+        (hermes_reply_with(publish_time=NOW), "in the future"),
+        (hermes_reply_with(publish_time=10**300), "in the future"),
     ],
 )
 def test_a_price_that_cannot_be_is_broken(value: Any, message: str) -> None:

@@ -24,6 +24,7 @@ from source_servers import (
     serving_app,
 )
 
+from data.lake_files import lake_files
 from example_counts import seeds
 from forked_process import ForkedProcess
 from pitboss.core.errors import TransientError, UserError
@@ -57,7 +58,7 @@ def market(bars: int = BARS, most: int = MOST, **more: Any) -> HyperliquidServer
     )
 
 
-def bring(
+def run_download(
     lake: Lake,
     exchange: HyperliquidServer,
     time: FakeTime | None = None,
@@ -73,21 +74,15 @@ def bring(
         return asyncio.run(closing(fetcher, work))
 
 
-def contents(root: Path) -> dict[str, bytes]:
-    """Every file of a lake, the manifest too, but for the lock."""
-    files = (path for path in sorted(root.rglob("*")) if path.is_file() and path.name != ".lock")
-    return {str(path.relative_to(root)): path.read_bytes() for path in files}
-
-
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+def uninterrupted_contents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     lake = Lake(tmp_path_factory.mktemp("undisturbed"))
-    bring(lake, market())
-    return contents(lake.root)
+    run_download(lake, market())
+    return lake_files(lake.root)
 
 
 def test_all_pages_of_all_series_arrive_with_their_digest(lake: Lake) -> None:
-    results = {(result.kind, result.symbol): result for result in bring(lake, market())}
+    results = {(result.kind, result.symbol): result for result in run_download(lake, market())}
     bars = lake.bars("hyperliquid", "BTC", "15m")
     assert bars is not None
     assert bars.open_at.tolist() == [START + index * MIN15 for index in range(BARS)]
@@ -103,53 +98,57 @@ def test_all_pages_of_all_series_arrive_with_their_digest(lake: Lake) -> None:
 
 
 def test_what_is_there_is_not_asked_for_again(lake: Lake) -> None:
-    bring(lake, market())
+    run_download(lake, market())
     again = market()
-    results = bring(lake, again, kinds=("bars",), symbols=("BTC",))
+    results = run_download(lake, again, kinds=("bars",), symbols=("BTC",))
     assert results[0].added == 0
-    assert [body["type"] for body in again.asked] == ["meta"]
+    assert [body["type"] for body in again.requests] == ["meta"]
 
 
 def test_only_the_hole_between_stored_bars_is_asked_for(lake: Lake) -> None:
-    bring(lake, market(), kinds=("bars",), symbols=("BTC",), to_at=START + 300 * MIN15)
-    bring(lake, market(), kinds=("bars",), symbols=("BTC",), from_at=START + 1_000 * MIN15)
+    run_download(lake, market(), kinds=("bars",), symbols=("BTC",), to_at=START + 300 * MIN15)
+    run_download(lake, market(), kinds=("bars",), symbols=("BTC",), from_at=START + 1_000 * MIN15)
     between = market()
-    results = bring(lake, between, kinds=("bars",), symbols=("BTC",))
+    results = run_download(lake, between, kinds=("bars",), symbols=("BTC",))
     assert (results[0].added, results[0].holes) == (700, 0)
-    spans = [body["req"] for body in between.asked[1:]]
+    spans = [body["req"] for body in between.requests[1:]]
     assert min(span["startTime"] for span in spans) == START + 300 * MIN15
     assert max(span["endTime"] for span in spans) < START + 1_000 * MIN15
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_each_fault_alone_leaves_the_same_bytes(lake: Lake, undisturbed: dict[str, bytes], fault: str) -> None:
-    bring(lake, market(faults=lambda number: fault if number in (2, 3, 6, 11) else None))
-    assert contents(lake.root) == undisturbed
+def test_each_fault_alone_leaves_the_same_bytes(
+    lake: Lake, uninterrupted_contents: dict[str, bytes], fault: str
+) -> None:
+    run_download(lake, market(faults=lambda number: fault if number in (2, 3, 6, 11) else None))
+    assert lake_files(lake.root) == uninterrupted_contents
 
 
 @pytest.mark.parametrize("seed", seeds(*range(4), quick=2))
-def test_faults_in_any_mixture_leave_the_same_bytes(lake: Lake, undisturbed: dict[str, bytes], seed: int) -> None:
+def test_faults_in_any_mixture_leave_the_same_bytes(
+    lake: Lake, uninterrupted_contents: dict[str, bytes], seed: int
+) -> None:
     chance = random.Random(seed)
     plan = [chance.choice((*FAULTS, None, None)) for _ in range(40)]
-    bring(lake, market(faults=lambda number: plan[number] if number < len(plan) else None), seed=seed)
-    assert contents(lake.root) == undisturbed
+    run_download(lake, market(faults=lambda number: plan[number] if number < len(plan) else None), seed=seed)
+    assert lake_files(lake.root) == uninterrupted_contents
 
 
 @pytest.mark.parametrize("most", [37, 249, FULL_MOST])
 def test_a_server_that_gives_fewer_rows_at_once_is_paged_through(
-    lake: Lake, undisturbed: dict[str, bytes], most: int
+    lake: Lake, uninterrupted_contents: dict[str, bytes], most: int
 ) -> None:
     if most == 37:
-        bring(lake, market(most=most), symbols=("ETH",), kinds=("bars",))
+        run_download(lake, market(most=most), symbols=("ETH",), kinds=("bars",))
         assert lake.extent("hyperliquid", "ETH", "15m") == (START, START + 299 * MIN15)
         return
-    bring(lake, market(most=most))
-    assert contents(lake.root) == undisturbed
+    run_download(lake, market(most=most))
+    assert lake_files(lake.root) == uninterrupted_contents
 
 
 def test_a_bar_that_is_still_open_is_never_stored(lake: Lake) -> None:
     now = START + 10 * MIN15 + 1
-    bring(lake, market(), FakeTime(now), kinds=("bars",), symbols=("BTC",), to_at=now)
+    run_download(lake, market(), FakeTime(now), kinds=("bars",), symbols=("BTC",), to_at=now)
     assert lake.extent("hyperliquid", "BTC", "15m") == (START, START + 9 * MIN15)
 
 
@@ -158,7 +157,7 @@ def test_a_clock_of_ours_that_is_ahead_does_not_make_an_open_bar_final(lake: Lak
     ahead = parse_instant("2100-01-01")
     start = ahead - 10 * MIN15
     exchange = HyperliquidServer(candles={("BTC", "15m"): candles("BTC", 10, start=start)})
-    results = bring(
+    results = run_download(
         lake, exchange, FakeTime(ahead + HOUR), kinds=("bars",), symbols=("BTC",), from_at=start, to_at=ahead
     )
     assert results[0].rows == 0
@@ -177,7 +176,7 @@ def test_asking_stays_inside_the_weights_of_a_minute(lake: Lake) -> None:
         return rows
 
     exchange.rows = counting  # type: ignore[method-assign]
-    bring(lake, exchange, time, symbols=("BTC",), to_at=START + FULL_BARS // 2 * MIN15)
+    run_download(lake, exchange, time, symbols=("BTC",), to_at=START + FULL_BARS // 2 * MIN15)
     assert sum(weight for _, weight in spent) > 1_200
     for at, _ in spent:
         assert sum(weight for at_s, weight in spent if at - 60 < at_s <= at) <= 1_200
@@ -187,21 +186,21 @@ def test_asking_stays_inside_the_weights_of_a_minute(lake: Lake) -> None:
 def test_a_hole_of_the_venue_is_reported_and_not_filled(lake: Lake) -> None:
     rows = candles("BTC", 300)
     exchange = HyperliquidServer(candles={("BTC", "15m"): rows[:100] + rows[110:]})
-    result = bring(lake, exchange, kinds=("bars",), symbols=("BTC",), to_at=START + 300 * MIN15)[0]
+    result = run_download(lake, exchange, kinds=("bars",), symbols=("BTC",), to_at=START + 300 * MIN15)[0]
     assert (result.rows, result.holes) == (290, 1)
     assert "1 hole, the first from 2024-12-21T01:00:00Z to 2024-12-21T03:30:00Z" in result.notes
 
 
 def test_history_that_begins_later_than_asked_is_reported(lake: Lake) -> None:
     exchange = HyperliquidServer(candles={("BTC", "15m"): candles("BTC", 100, start=START + 50 * MIN15)})
-    result = bring(lake, exchange, kinds=("bars",), symbols=("BTC",), to_at=START + 150 * MIN15)[0]
+    result = run_download(lake, exchange, kinds=("bars",), symbols=("BTC",), to_at=START + 150 * MIN15)[0]
     assert result.notes == ("the source has it only from 2024-12-20T12:30:00Z on",)
 
 
 def test_open_interest_is_recorded_at_the_moment_it_was_asked_for(lake: Lake) -> None:
     states = [{"openInterest": str(5 + index), "markPx": "1.5", "oraclePx": "1.6"} for index in range(3)]
     time = FakeTime(END + 123)
-    bring(lake, HyperliquidServer(contexts=states), time, kinds=("open_interest",))
+    run_download(lake, HyperliquidServer(contexts=states), time, kinds=("open_interest",))
     held = lake.points("open_interest", "hyperliquid", "ETH")
     assert held is not None
     assert (held.at.tolist(), held.value.tolist()) == ([END + 123], [6.0])
@@ -209,41 +208,41 @@ def test_open_interest_is_recorded_at_the_moment_it_was_asked_for(lake: Lake) ->
 
 def test_a_mistyped_symbol_is_reported_before_anything_is_stored(lake: Lake) -> None:
     with pytest.raises(UserError) as caught:
-        bring(lake, market(), symbols=("BTCC",))
+        run_download(lake, market(), symbols=("BTCC",))
     assert caught.value.hint == "did you mean BTC?"
-    assert contents(lake.root) == {}
+    assert lake_files(lake.root) == {}
 
 
 def test_all_means_every_listed_symbol_that_still_trades(lake: Lake) -> None:
-    results = bring(lake, market(), symbols=("all",), kinds=("bars",))
+    results = run_download(lake, market(), symbols=("all",), kinds=("bars",))
     assert [result.symbol for result in results] == ["BTC", "ETH"]
 
 
 def test_rows_of_another_symbol_are_never_stored(lake: Lake) -> None:
     exchange = HyperliquidServer(candles={("BTC", "15m"): candles("ETH", 50)})
     with pytest.raises(TransientError, match="asked for 15m candles of BTC, got 15m of ETH"):
-        bring(lake, exchange, kinds=("bars",), symbols=("BTC",))
-    assert contents(lake.root) == {}
+        run_download(lake, exchange, kinds=("bars",), symbols=("BTC",))
+    assert lake_files(lake.root) == {}
 
 
 def test_a_bar_that_cannot_be_is_never_stored(lake: Lake) -> None:
     rows = candles("BTC", 50)
     rows[20]["h"] = "1"
     with pytest.raises(TransientError, match="is below low"):
-        bring(lake, HyperliquidServer(candles={("BTC", "15m"): rows}), kinds=("bars",), symbols=("BTC",))
-    assert contents(lake.root) == {}
+        run_download(lake, HyperliquidServer(candles={("BTC", "15m"): rows}), kinds=("bars",), symbols=("BTC",))
+    assert lake_files(lake.root) == {}
 
 
 def test_stored_bars_stay_as_they_are_unless_they_are_to_be_replaced(lake: Lake) -> None:
     exchange = HyperliquidServer(candles={("BTC", "15m"): candles("BTC", 50)})
     span = {"kinds": ("bars",), "symbols": ("BTC",), "to_at": START + 50 * MIN15}
-    bring(lake, exchange, kinds=("bars",), symbols=("BTC",), to_at=START + 10 * MIN15)
+    run_download(lake, exchange, kinds=("bars",), symbols=("BTC",), to_at=START + 10 * MIN15)
     mine = lake.stored_rows("bars", "hyperliquid", "BTC", "15m")
     assert mine is not None
     lake.put("bars", "hyperliquid", "BTC", "15m", mine.with_columns(pl.col("volume") + 1), replace=True)
-    kept = bring(lake, exchange, **span)[0]
+    kept = run_download(lake, exchange, **span)[0]
     assert (kept.added, kept.replaced) == (40, 0)
-    renewed = bring(lake, exchange, replace=True, **span)[0]
+    renewed = run_download(lake, exchange, replace=True, **span)[0]
     assert (renewed.added, renewed.replaced) == (0, 10)
     bars = lake.bars("hyperliquid", "BTC", "15m")
     assert bars is not None
@@ -261,16 +260,16 @@ def test_an_overlap_that_two_pages_disagree_about_is_refused(lake: Lake) -> None
 
     exchange.rows = changing  # type: ignore[method-assign]
     with pytest.raises(UserError, match="already stored with other values"):
-        bring(lake, exchange, kinds=("bars",), symbols=("BTC",))
+        run_download(lake, exchange, kinds=("bars",), symbols=("BTC",))
 
 
 def test_a_server_that_never_recovers_is_given_up_with_what_was_stored_kept(lake: Lake) -> None:
     with pytest.raises(TransientError, match=r"answers 429 \(tried 8 times\)"):
-        bring(lake, market(faults=lambda number: "busy" if number > 3 else None))
+        run_download(lake, market(faults=lambda number: "busy" if number > 3 else None))
     assert lake.extent("hyperliquid", "BTC", "15m") is not None
 
 
-def pitboss(home: Path, url: str, to_at: int = END) -> ForkedProcess:
+def start_download(home: Path, url: str, to_at: int = END) -> ForkedProcess:
     words = f"data download hyperliquid --symbols BTC,ETH --interval 15m --from 2024-12-20 --to {iso(to_at)}"
     words += f" --kinds meta,bars,funding --json --home {home} --base-url {url}"
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PITBOSS_")}
@@ -279,42 +278,42 @@ def pitboss(home: Path, url: str, to_at: int = END) -> ForkedProcess:
 
 @pytest.mark.chaos
 def test_a_download_killed_again_and_again_ends_like_one_that_was_not(
-    tmp_path: Path, undisturbed: dict[str, bytes]
+    tmp_path: Path, uninterrupted_contents: dict[str, bytes]
 ) -> None:
     for held in (3, 4):  # a page in, and further pages in
         exchange = market(hold=held)
         with serving_app(exchange.app()) as url:
-            process = pitboss(tmp_path, url)
+            process = start_download(tmp_path, url)
             assert exchange.reached.wait(60)
             process.send_signal(signal.SIGKILL)
             process.communicate()
-    assert contents(tmp_path / "lake").keys() != undisturbed.keys()
+    assert lake_files(tmp_path / "lake").keys() != uninterrupted_contents.keys()
     exchange = market()
     with serving_app(exchange.app()) as url:
-        process = pitboss(tmp_path, url)
+        process = start_download(tmp_path, url)
         out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
-    assert contents(tmp_path / "lake") == undisturbed
+    assert lake_files(tmp_path / "lake") == uninterrupted_contents
     assert {(one["kind"], one["symbol"]): one["rows"] for one in json.loads(out)}["bars", "BTC"] == BARS
 
 
 @pytest.mark.chaos
 @pytest.mark.parametrize("seed", range(20))
 def test_a_kill_at_any_moment_leaves_a_lake_that_ends_the_same(
-    tmp_path: Path, undisturbed: dict[str, bytes], seed: int
+    tmp_path: Path, uninterrupted_contents: dict[str, bytes], seed: int
 ) -> None:
     wait = 0.7 + random.Random(seed).random() * 1.2
     with serving_app(market().app()) as url:
-        process = pitboss(tmp_path, url)
+        process = start_download(tmp_path, url)
         try:
             process.wait(wait)
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGKILL)
         process.communicate()
-        process = pitboss(tmp_path, url)
+        process = start_download(tmp_path, url)
         _, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
-    assert contents(tmp_path / "lake") == undisturbed
+    assert lake_files(tmp_path / "lake") == uninterrupted_contents
 
 
 def test_a_setting_names_another_address_and_an_option_wins_over_it(tmp_path: Path) -> None:
@@ -330,7 +329,7 @@ def test_a_setting_names_another_address_and_an_option_wins_over_it(tmp_path: Pa
             asyncio.run(
                 bring_by_settings(Lake(tmp_path / "lake"), settings, "hyperliquid", request, DownloadProgress())
             )
-    assert (len(by_setting.asked), len(by_option.asked)) == (1, 1)
+    assert (len(by_setting.requests), len(by_option.requests)) == (1, 1)
 
 
 @pytest.mark.parametrize(
@@ -353,7 +352,7 @@ def test_an_option_that_a_source_does_not_take_is_refused(tmp_path: Path, name: 
 def test_ctrl_c_keeps_what_came_and_says_how_to_go_on(tmp_path: Path) -> None:
     exchange = market(FULL_BARS, FULL_MOST, hold=3)
     with serving_app(exchange.app()) as url:
-        process = pitboss(tmp_path, url, FULL_END)
+        process = start_download(tmp_path, url, FULL_END)
         assert exchange.reached.wait(60)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=30)
@@ -363,7 +362,7 @@ def test_ctrl_c_keeps_what_came_and_says_how_to_go_on(tmp_path: Path) -> None:
     assert Lake(tmp_path / "lake").extent("hyperliquid", "BTC", "15m") == (START, START + 4_998 * MIN15)
 
 
-def recorded(name: str) -> Any:
+def recorded_wire_reply(name: str) -> Any:
     path = SHARED / "wire" / "hyperliquid" / name
     if not path.is_file():
         pytest.skip(f"{path} is not here: recorded replies of the venue")
@@ -371,17 +370,17 @@ def recorded(name: str) -> Any:
 
 
 def test_recorded_replies_of_the_venue_are_stored(lake: Lake) -> None:
-    sessions = {one["request"]["type"]: one for one in recorded("sdk_info_shared.json")}
+    sessions = {one["request"]["type"]: one for one in recorded_wire_reply("sdk_info_shared.json")}
     rates, bars, meta = sessions["fundingHistory"], sessions["candleSnapshot"], sessions["meta"]["response"]
     asked, coin = bars["request"]["req"], rates["request"]["coin"]
     exchange = HyperliquidServer(
         candles={(asked["coin"], asked["interval"]): bars["response"]}, funding={coin: rates["response"]}, meta=meta
     )
     of_bars = {"symbols": (asked["coin"],), "intervals": (asked["interval"],), "to_at": asked["endTime"]}
-    results = bring(lake, exchange, kinds=("meta", "bars"), from_at=bars["response"][0]["t"], **of_bars)
+    results = run_download(lake, exchange, kinds=("meta", "bars"), from_at=bars["response"][0]["t"], **of_bars)
     assert {one.kind: one.rows for one in results} == {"meta": len(meta["universe"]), "bars": len(bars["response"])}
     first = rates["response"][0]["time"] // HOUR * HOUR
-    funded = bring(lake, exchange, kinds=("funding",), symbols=(coin,), from_at=first)[0]
+    funded = run_download(lake, exchange, kinds=("funding",), symbols=(coin,), from_at=first)[0]
     assert funded.rows == len(rates["response"])
     assert funded.first_at == first
 
@@ -418,7 +417,7 @@ def test_real_candles_replayed_with_faults_equal_their_import(lake: Lake, tmp_pa
         candles={("BTC", "15m"): rows},
         faults=lambda number: FAULTS[number % len(FAULTS)] if number % 3 == 0 else None,
     )
-    results = bring(
+    results = run_download(
         lake,
         exchange,
         FakeTime(rows[-1]["t"] + HOUR),
@@ -434,4 +433,4 @@ def test_a_list_in_place_of_the_asset_table_is_a_malformed_reply(lake: Lake) -> 
     exchange = market()
     exchange.meta = [exchange.meta]
     with pytest.raises(TransientError, match="the reply is not one asset table"):
-        bring(lake, exchange)
+        run_download(lake, exchange)

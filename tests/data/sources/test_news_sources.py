@@ -32,7 +32,7 @@ def feed(*items: tuple[str, str, str]) -> bytes:
 
 class NewsServer:
     def __init__(self, content: bytes = b"", media_type: str = "application/rss+xml") -> None:
-        self.content, self.media_type, self.asked = content, media_type, []
+        self.content, self.media_type, self.queries = content, media_type, []
 
     def app(self) -> web.Application:
         app = web.Application()
@@ -40,11 +40,11 @@ class NewsServer:
         return app
 
     async def reply(self, request: web.Request) -> web.Response:
-        self.asked.append(request.query)
+        self.queries.append(request.query)
         return web.Response(body=self.content, content_type=self.media_type)
 
 
-def bring(
+def run_download(
     lake: Lake, site: NewsServer, name: str = "rss", at: int = NOW, path: str = "/feed", **more: Any
 ) -> list[DownloadResult]:
     fetcher = FakeTime(at).fetcher()
@@ -63,14 +63,16 @@ def test_every_source_is_found_by_looking_into_the_folder() -> None:
 
 
 def test_an_item_counts_from_the_later_of_its_date_and_its_first_sight(lake: Lake) -> None:
-    bring(lake, NewsServer(feed(("Old one", "1", EARLY), ("Coming one", "2", LATE), ("Undated", "3", ""))))
+    run_download(lake, NewsServer(feed(("Old one", "1", EARLY), ("Coming one", "2", LATE), ("Undated", "3", ""))))
     arrived = {item.text: item.available_at for item in lake.news("calm")}
     assert arrived == {"Old one": NOW, "Coming one": NOW + 3 * 3_600_000, "Undated": NOW}
 
 
 def test_an_item_met_again_stays_as_it_was_first_met(lake: Lake) -> None:
-    bring(lake, NewsServer(feed(("Fed holds", "1", EARLY))))
-    again = bring(lake, NewsServer(feed(("Fed holds", "1", EARLY), ("FED  holds!", "9", EARLY))), at=NOW + DAY_MS)
+    run_download(lake, NewsServer(feed(("Fed holds", "1", EARLY))))
+    again = run_download(
+        lake, NewsServer(feed(("Fed holds", "1", EARLY), ("FED  holds!", "9", EARLY))), at=NOW + DAY_MS
+    )
     assert [item.available_at for item in lake.news("calm")] == [NOW]
     assert again[0].added == 0
     assert "2 items stored before" in again[0].notes
@@ -92,17 +94,17 @@ def test_an_item_whose_headline_was_changed_is_known_by_its_id(lake: Lake) -> No
 
 
 def test_a_lost_memory_of_ids_does_not_store_a_headline_twice(lake: Lake) -> None:
-    bring(lake, NewsServer(feed(("Fed holds", "1", EARLY))))
+    run_download(lake, NewsServer(feed(("Fed holds", "1", EARLY))))
     for path in (lake.root / ".seen").iterdir():
         path.write_bytes(b"{ damaged")
-    bring(lake, NewsServer(feed(("Fed holds", "1", EARLY))), at=NOW + DAY_MS)
+    run_download(lake, NewsServer(feed(("Fed holds", "1", EARLY))), at=NOW + DAY_MS)
     assert [item.available_at for item in lake.news("calm")] == [NOW]
 
 
 def test_atom_is_read_and_symbols_are_found_as_whole_words(lake: Lake) -> None:
     atom = b"""<feed xmlns="http://www.w3.org/2005/Atom"><title>A</title><entry><id>1</id>
     <title type="html">BTC &amp;amp; &lt;b&gt;ETHER&lt;/b&gt;</title><updated>2025-03-01T10:00:00Z</updated></entry></feed>"""
-    bring(lake, NewsServer(atom, "application/atom+xml"), symbols=("BTC", "ETH"))
+    run_download(lake, NewsServer(atom, "application/atom+xml"), symbols=("BTC", "ETH"))
     assert [(item.text, item.symbols, item.source) for item in lake.news("calm")] == [("BTC & ETHER", ("BTC",), "A")]
 
 
@@ -123,7 +125,7 @@ BOMB = b"""<?xml version="1.0"?><!DOCTYPE r [<!ENTITY a "aaaaaaaaaa"><!ENTITY b 
 )
 def test_a_hostile_feed_is_refused_in_plain_words(lake: Lake, content: bytes, text: str) -> None:
     with pytest.raises(UserError, match=text):
-        bring(lake, NewsServer(content))
+        run_download(lake, NewsServer(content))
     assert lake.news("calm") == []
 
 
@@ -185,10 +187,12 @@ def posts(more: bool = False) -> bytes:
 
 def test_posts_bring_symbols_and_mood_and_the_key_goes_to_the_service_alone(lake: Lake) -> None:
     site = NewsServer(posts(), "application/json")
-    results = bring(lake, site, "cryptopanic", symbols=("BTC",), key=lambda name: "k3y" if "PANIC" in name else "")
+    results = run_download(
+        lake, site, "cryptopanic", symbols=("BTC",), key=lambda name: "k3y" if "PANIC" in name else ""
+    )
     items = {item.text: (item.source, item.sentiment, item.symbols) for item in lake.news("calm")}
     assert items == {"BTC moves": ("Desk", 0.5, ("BTC",)), "No date": ("cryptopanic", None, ())}
-    assert site.asked[0]["auth_token"] == "k3y"
+    assert site.queries[0]["auth_token"] == "k3y"
     assert "k3y" not in str(results)
 
 
@@ -196,33 +200,33 @@ def test_posts_bring_symbols_and_mood_and_the_key_goes_to_the_service_alone(lake
 def test_a_post_with_an_impossible_date_leaves_the_others_as_they_are(lake: Lake, date: str) -> None:
     odd = {"title": "odd", "published_at": date}
     content = json.dumps({"results": [*json.loads(posts())["results"], odd]}).encode()
-    bring(lake, NewsServer(content, "application/json"), "cryptopanic", key=lambda name: "k3y")
+    run_download(lake, NewsServer(content, "application/json"), "cryptopanic", key=lambda name: "k3y")
     published = {item.text: item.published_at for item in lake.news("calm")}
     assert published["BTC moves"] == parse_instant("2025-03-01T11:00:00Z")
     assert published["No date"] == NOW
 
 
 def test_a_feed_of_old_items_alone_has_their_dates(lake: Lake) -> None:
-    bring(lake, NewsServer(feed(("old", "1", "Fri, 02 Jan 1970 10:00:00 GMT"))))
+    run_download(lake, NewsServer(feed(("old", "1", "Fri, 02 Jan 1970 10:00:00 GMT"))))
     assert [item.published_at for item in lake.news("calm")] == [parse_instant("1970-01-02T10:00:00Z")]
 
 
 def test_a_next_page_is_asked_of_the_same_service_and_ends(lake: Lake) -> None:
     site = NewsServer(posts(more=True), "application/json")
-    bring(lake, site, "cryptopanic", key=lambda name: "k3y")
-    assert [query["page"] for query in site.asked] == ["1", "2", "3", "4", "5"]
+    run_download(lake, site, "cryptopanic", key=lambda name: "k3y")
+    assert [query["page"] for query in site.queries] == ["1", "2", "3", "4", "5"]
     assert len(lake.news("calm")) == 2
 
 
 def test_no_key_is_reported_with_how_to_keep_one(lake: Lake) -> None:
     with pytest.raises(UserError) as caught:
-        bring(lake, NewsServer(), "cryptopanic")
+        run_download(lake, NewsServer(), "cryptopanic")
     assert caught.value.hint.startswith("`pitboss secrets set CRYPTOPANIC_API_KEY`")
 
 
 def test_a_failure_never_shows_the_key(lake: Lake) -> None:
     with pytest.raises(TransientError) as caught:
-        bring(lake, NewsServer(b"<html>", "text/html"), "cryptopanic", key=lambda name: "k3y")
+        run_download(lake, NewsServer(b"<html>", "text/html"), "cryptopanic", key=lambda name: "k3y")
     assert "k3y" not in str(caught.value)
 
 
@@ -230,13 +234,13 @@ def test_a_key_that_the_service_repeats_in_a_headline_is_not_stored(lake: Lake) 
     key = "panic-0123456789"
     posts = [{"id": 1, "title": "\u200b".join(key), "source": {"title": key[::-1]}}, {"id": 2, "title": "BTC moves"}]
     site = NewsServer(json.dumps({"results": posts}).encode(), "application/json")
-    bring(lake, site, "cryptopanic", key=lambda name: key, hide=ValueRedactor([key]).hide)
+    run_download(lake, site, "cryptopanic", key=lambda name: key, hide=ValueRedactor([key]).hide)
     assert {(item.text, item.source) for item in lake.news("calm")} == {("***", "***"), ("BTC moves", "cryptopanic")}
 
 
 def test_a_key_is_not_sent_over_plain_http_to_another_machine(lake: Lake) -> None:
     with pytest.raises(UserError, match=r"http:// to box is refused") as caught:
-        bring(lake, NewsServer(), "cryptopanic", key=lambda name: "k3y", base_url="http://box:9")
+        run_download(lake, NewsServer(), "cryptopanic", key=lambda name: "k3y", base_url="http://box:9")
     assert "PITBOSS_HTTP_HOSTS=box" in caught.value.hint
 
 
@@ -261,8 +265,8 @@ END:VCALENDAR
 
 
 def test_a_calendar_is_known_from_its_first_sight_and_stays_so(lake: Lake) -> None:
-    bring(lake, NewsServer(ICS, "text/calendar"), "calendar", path="/a.ics")
-    bring(lake, NewsServer(ICS, "text/calendar"), "calendar", path="/a.ics", at=NOW + DAY_MS)
+    run_download(lake, NewsServer(ICS, "text/calendar"), "calendar", path="/a.ics")
+    run_download(lake, NewsServer(ICS, "text/calendar"), "calendar", path="/a.ics", at=NOW + DAY_MS)
     assert [(event.title, event.kind, event.scheduled_at, event.known_at) for event in lake.events("calm")] == [
         ("Past meeting", "event", parse_instant("2025-01-29T19:00:00"), parse_instant("2025-01-29T19:00:00")),
         ("CPI, for February", "inflation", parse_instant("2025-03-12T12:30:00"), NOW),
@@ -284,14 +288,14 @@ def test_a_calendar_may_begin_with_spaces_and_empty_lines() -> None:
 
 def test_a_csv_calendar_says_what_was_assumed_about_when_it_was_known(lake: Lake) -> None:
     content = b"release_utc,kind\n2025-03-19T18:00:00Z,FOMC statement\n"
-    results = bring(lake, NewsServer(content, "text/csv"), "calendar", path="/fomc.csv")
+    results = run_download(lake, NewsServer(content, "text/csv"), "calendar", path="/fomc.csv")
     assert [event.known_at for event in lake.events("calm")] == [NOW]
     assert any("counts as known from its first download" in note for note in results[0].notes)
 
 
 def test_a_known_at_of_the_calendar_itself_is_taken(lake: Lake) -> None:
     content = b"release_utc,kind,known_at\n2025-03-19T18:00:00Z,FOMC statement,2024-08-01\n"
-    bring(lake, NewsServer(content, "text/csv"), "calendar")
+    run_download(lake, NewsServer(content, "text/csv"), "calendar")
     assert [event.known_at for event in lake.events("calm")] == [parse_instant("2024-08-01")]
 
 
@@ -300,7 +304,7 @@ def test_a_known_at_of_the_calendar_itself_is_taken(lake: Lake) -> None:
 )
 def test_what_is_no_calendar_is_refused(lake: Lake, content: bytes) -> None:
     with pytest.raises(UserError):
-        bring(lake, NewsServer(content, "text/plain"), "calendar")
+        run_download(lake, NewsServer(content, "text/plain"), "calendar")
     assert lake.events("calm") == []
 
 

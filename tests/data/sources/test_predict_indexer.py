@@ -84,7 +84,7 @@ def test_what_the_indexer_still_calls_active_is_not_after_its_expiry() -> None:
     )
     result = ask(server, lambda indexer: indexer.markets())
     assert [oracle.id for oracle in result] == [oracle_id(3)]
-    assert [path for path in server.asked if "/state" in path] == [f"/oracles/{oracle_id(3)}/state"]
+    assert [path for path in server.paths if "/state" in path] == [f"/oracles/{oracle_id(3)}/state"]
 
 
 def test_of_oracles_that_have_expired_nothing_but_the_expiry_is_read() -> None:
@@ -178,8 +178,8 @@ def test_redeems_are_those_of_one_manager_in_one_market_newest_first() -> None:
     newest, oldest = ask(server, lambda indexer: indexer.redemptions(MANAGER, ONE))
     assert (newest.is_settled, newest.tx_digest, newest.amount) == (True, "tx2", 900_000)
     assert (oldest.is_settled, oldest.tx_digest) == (False, "tx1")
-    assert f"manager_id={MANAGER}" in server.asked[0]
-    assert f"oracle_id={ONE}" in server.asked[0]
+    assert f"manager_id={MANAGER}" in server.paths[0]
+    assert f"oracle_id={ONE}" in server.paths[0]
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def test_a_limit_that_makes_no_sense_is_not_asked_with(limit: int) -> None:
     server = IndexerServer()
     with pytest.raises(UserError, match="out of range"):
         ask(server, lambda indexer: indexer.fills(ONE, limit))
-    assert server.asked == []
+    assert server.paths == []
 
 
 # Faults ---------------------------------------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ def ask(services: PredictionServices, question: Callable[[Any, str], Awaitable[A
         return asyncio.run(closing(fetcher, question(fetcher, url)))
 
 
-def watched(services: PredictionServices, *tiers: str) -> MarketWatch:
+def started_watch(services: PredictionServices, *tiers: str) -> MarketWatch:
     async def question(fetcher: Any, url: str) -> MarketWatch:
         watch = MarketWatch(Indexer(fetcher, url, PREDICT), "BTC", tiers or ("15m", "1h", "1d", "1w"), services.now)
         await watch.start()
@@ -89,7 +89,7 @@ def test_its_surface_is_a_recorded_one_and_its_price_reply_is_of_the_recorded_fo
 
 def test_all_tiers_are_listed_quoted_and_priced_by_the_protocols_formula() -> None:
     services = PredictionServices(lambda: NOW, pricing=None)
-    watch = watched(services)
+    watch = started_watch(services)
     newest = snapshot(watch)
     assert watch.trouble() == ""
     left = sorted(oracle.expiry_at - NOW for oracle in newest.oracles)
@@ -108,12 +108,12 @@ def test_all_tiers_are_listed_quoted_and_priced_by_the_protocols_formula() -> No
 
 def test_only_markets_of_the_selected_tiers_are_followed_and_those_of_no_tier() -> None:
     services = PredictionServices(lambda: NOW)
-    hourly = {oracle.expiry_at for oracle in snapshot(watched(services, "1h")).oracles}
+    hourly = {oracle.expiry_at for oracle in snapshot(started_watch(services, "1h")).oracles}
     assert {expiry % HOUR_MS for expiry in hourly} == {0}
     assert max(hourly) - NOW < 6 * HOUR_MS
     odd = PredictionServices(lambda: NOW, tiers=("15m",))
     odd.expiries = lambda: [NOW + 7 * MINUTE_MS]  # type: ignore[method-assign]
-    assert len(snapshot(watched(odd, "1w")).oracles) == 1
+    assert len(snapshot(started_watch(odd, "1w")).oracles) == 1
 
 
 def test_a_dead_twin_is_listed_and_an_expired_market_settles() -> None:
@@ -161,6 +161,6 @@ def test_the_list_of_markets_is_read_once_a_minute_and_the_settings_every_ten_se
 def test_a_run_starts_while_every_market_of_its_underlying_has_expired() -> None:
     services = PredictionServices(now=lambda: NOW, tiers=("1w",))
     services.expiries = lambda: [NOW - 3_600_000]  # type: ignore[method-assign]
-    watch = watched(services)
+    watch = started_watch(services)
     assert watch.newest is None or watch.newest.oracles == ()
     assert "no open market of BTC" in watch.trouble()

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pyth_server import MINUTE_S, PythServer, columns, minutes
 from source_servers import FAULTS, FakeTime, closing, serving_app
 
+from data.lake_files import lake_files
 from pitboss.bootstrap.download import run_download as bring_by_settings
 from pitboss.bootstrap.settings import Settings
 from pitboss.core.errors import TransientError, UserError
@@ -40,7 +41,7 @@ def market(**more: Any) -> PythServer:
     return PythServer(rows=minutes(BARS, START // 1000), **more)
 
 
-def bring(
+def run_download(
     lake: Lake, pyth: PythServer, time: FakeTime | None = None, timeout_s: float = 30.0, **more: Any
 ) -> list[DownloadResult]:
     fetcher = (time or FakeTime(END + 10 * MINUTE)).fetcher(timeout_s=timeout_s)
@@ -50,55 +51,54 @@ def bring(
         return asyncio.run(closing(fetcher, download(lake, source("pyth"), DownloadRequest(**asked), fetcher)))
 
 
-def contents(root: Path) -> dict[str, bytes]:
-    files = (path for path in sorted(root.rglob("*")) if path.is_file() and path.name != ".lock")
-    return {str(path.relative_to(root)): path.read_bytes() for path in files}
-
-
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+def uninterrupted_contents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     lake = Lake(tmp_path_factory.mktemp("undisturbed"))
-    bring(lake, market())
-    return contents(lake.root)
+    run_download(lake, market())
+    return lake_files(lake.root)
 
 
 def test_minutes_of_several_pages_arrive_as_bars(lake: Lake) -> None:
     pyth = market()
-    results = bring(lake, pyth)
+    results = run_download(lake, pyth)
     bars = lake.bars("pyth", "BTC", "1m")
     assert bars is not None
     assert bars.open_at.tolist() == [START + index * MINUTE for index in range(BARS)]
     assert bars.close.tolist() == [row[4] for row in minutes(BARS, 0)]
     assert (results[0].added, results[0].holes) == (BARS, 0)
-    assert pyth.asked[0]["path"] == "/v1/shims/tradingview/history"
-    assert pyth.asked[0]["symbol"] == "Crypto.BTC/USD"
-    assert pyth.asked[0]["resolution"] == "1"
-    assert len(pyth.asked) <= -(-BARS // (MOST - 1))
+    assert pyth.queries[0]["path"] == "/v1/shims/tradingview/history"
+    assert pyth.queries[0]["symbol"] == "Crypto.BTC/USD"
+    assert pyth.queries[0]["resolution"] == "1"
+    assert len(pyth.queries) <= -(-BARS // (MOST - 1))
 
 
-def test_the_same_command_goes_on_where_it_was(lake: Lake, undisturbed: dict[str, bytes]) -> None:
+def test_the_same_command_goes_on_where_it_was(lake: Lake, uninterrupted_contents: dict[str, bytes]) -> None:
     with pytest.raises(TransientError, match="answers 50"):
-        bring(lake, market(faults=lambda number: "down" if number > 1 else None))
+        run_download(lake, market(faults=lambda number: "down" if number > 1 else None))
     kept = lake.extent("pyth", "BTC", "1m")
     assert kept == (START, START + (MOST - 1) * MINUTE)
     rest = market()
-    bring(lake, rest)
-    assert min(int(query["from"]) for query in rest.asked) >= kept[1] // 1000
+    run_download(lake, rest)
+    assert min(int(query["from"]) for query in rest.queries) >= kept[1] // 1000
     assert lake.extent("pyth", "BTC", "1m") == (START, END - MINUTE)
     again = market()
-    assert bring(lake, again)[0].added == 0
-    assert again.asked == []
+    assert run_download(lake, again)[0].added == 0
+    assert again.queries == []
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_each_fault_alone_leaves_the_same_bars(lake: Lake, undisturbed: dict[str, bytes], fault: str) -> None:
-    bring(lake, market(faults=lambda number: fault if number in (1, 2, 4) else None))
-    assert contents(lake.root) == undisturbed
+def test_each_fault_alone_leaves_the_same_bars(
+    lake: Lake, uninterrupted_contents: dict[str, bytes], fault: str
+) -> None:
+    run_download(lake, market(faults=lambda number: fault if number in (1, 2, 4) else None))
+    assert lake_files(lake.root) == uninterrupted_contents
 
 
-def test_a_server_that_gives_fewer_bars_at_once_is_paged_through(lake: Lake, undisturbed: dict[str, bytes]) -> None:
-    bring(lake, market(most=175))
-    assert contents(lake.root) == undisturbed
+def test_a_server_that_gives_fewer_bars_at_once_is_paged_through(
+    lake: Lake, uninterrupted_contents: dict[str, bytes]
+) -> None:
+    run_download(lake, market(most=175))
+    assert lake_files(lake.root) == uninterrupted_contents
 
 
 def test_no_ten_seconds_hold_more_than_thirty_requests(lake: Lake) -> None:
@@ -112,7 +112,7 @@ def test_no_ten_seconds_hold_more_than_thirty_requests(lake: Lake) -> None:
         return await reply(request)
 
     pyth.reply = noted
-    bring(lake, pyth, time)
+    run_download(lake, pyth, time)
     assert len(at) > 60
     assert all(later - earlier >= 10 for earlier, later in zip(at, at[30:], strict=False))
     assert time.elapsed() < 60, "it need not wait for whole minutes"
@@ -120,14 +120,14 @@ def test_no_ten_seconds_hold_more_than_thirty_requests(lake: Lake) -> None:
 
 def test_a_bar_that_is_not_over_or_still_to_come_is_never_stored(lake: Lake) -> None:
     now = START + 10 * MINUTE + 1
-    bring(lake, market(), FakeTime(now), to_at=now)
+    run_download(lake, market(), FakeTime(now), to_at=now)
     assert lake.extent("pyth", "BTC", "1m") == (START, START + 9 * MINUTE)
 
 
 def test_bars_from_the_future_or_before_the_range_are_not_stored(lake: Lake) -> None:
     now = START + 10 * MINUTE
     sent = columns([*minutes(5, START // 1000 - 600), *minutes(100, START // 1000)])
-    bring(lake, PythServer(fixed_reply=sent), FakeTime(now), to_at=now)
+    run_download(lake, PythServer(fixed_reply=sent), FakeTime(now), to_at=now)
     assert lake.extent("pyth", "BTC", "1m") == (START, START + 9 * MINUTE)
 
 
@@ -135,12 +135,12 @@ def test_a_clock_of_ours_that_is_ahead_does_not_make_an_open_bar_final(lake: Lak
     # The server dates its replies by the machine's clock; by that these bars are all still to come.
     start = parse_instant("2099-01-01")
     pyth = PythServer(rows=minutes(10, start // 1000))
-    results = bring(lake, pyth, FakeTime(start + 60 * MINUTE), from_at=start, to_at=start + 10 * MINUTE)
+    results = run_download(lake, pyth, FakeTime(start + 60 * MINUTE), from_at=start, to_at=start + 10 * MINUTE)
     assert results[0].rows == 0
 
 
 def test_a_range_that_the_service_does_not_have_is_reported_and_is_no_error(lake: Lake) -> None:
-    results = bring(lake, PythServer())
+    results = run_download(lake, PythServer())
     assert results[0].rows == 0
     assert results[0].notes == ("the source has nothing in this range",)
 
@@ -148,8 +148,8 @@ def test_a_range_that_the_service_does_not_have_is_reported_and_is_no_error(lake
 def test_what_the_service_calls_an_error_is_reported_at_once_without_its_control_signs(lake: Lake) -> None:
     pyth = PythServer(fixed_reply={"s": "error", "errmsg": "no such\n\x1b[31m symbol " + "x" * 500})
     with pytest.raises(UserError) as caught:
-        bring(lake, pyth)
-    assert len(pyth.asked) == 1
+        run_download(lake, pyth)
+    assert len(pyth.queries) == 1
     assert "no such [31m symbol" in caught.value.message
     assert "\x1b" not in caught.value.message
     assert len(caught.value.message) < 300
@@ -185,7 +185,7 @@ ROW = (START // 1000, 100.0, 101.0, 99.0, 100.5)
 )
 def test_a_reply_that_cannot_be_is_one_clear_line(lake: Lake, reply: Any, message: str) -> None:
     with pytest.raises(TransientError, match=r"tried 8 times") as caught:
-        bring(lake, PythServer(fixed_reply=reply))
+        run_download(lake, PythServer(fixed_reply=reply))
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
     assert lake.bars("pyth", "BTC", "1m") is None
@@ -194,23 +194,23 @@ def test_a_reply_that_cannot_be_is_one_clear_line(lake: Lake, reply: Any, messag
 @pytest.mark.parametrize("content", [b"<html>busy</html>", b"", b'{"s":"ok","t":[NaN]}', b'{"s":"ok"', b"\xff\xfe"])
 def test_what_is_not_json_is_tried_again_and_reported(lake: Lake, content: bytes) -> None:
     with pytest.raises(TransientError, match="not valid JSON"):
-        bring(lake, PythServer(content=content))
+        run_download(lake, PythServer(content=content))
 
 
 def test_a_reply_without_end_is_not_read(lake: Lake) -> None:
     with pytest.raises(UserError, match="sent more than"):
-        bring(lake, PythServer(content=b" " * (5 * 2**20)))
+        run_download(lake, PythServer(content=b" " * (5 * 2**20)))
 
 
 def test_a_server_that_never_answers_is_given_up(lake: Lake) -> None:
     with pytest.raises(TransientError, match=r"no complete reply in 0\.05 s"):
-        bring(lake, PythServer(hang=True), timeout_s=0.05)
+        run_download(lake, PythServer(hang=True), timeout_s=0.05)
 
 
 @pytest.mark.parametrize("interval", ["3m", "8h"])
 def test_an_interval_that_the_service_lacks_is_refused_with_those_it_has(lake: Lake, interval: str) -> None:
     with pytest.raises(UserError) as caught:
-        bring(lake, PythServer(), intervals=(interval,))
+        run_download(lake, PythServer(), intervals=(interval,))
     assert "1m" in caught.value.hint
 
 

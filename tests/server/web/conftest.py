@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from demo_workspace import demo_workspace
 from pitboss.bootstrap.machine import random_hex
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
@@ -19,16 +18,16 @@ TOKEN = "a" * 48
 ADDRESS = "http://127.0.0.1:8700"
 
 
-@pytest.fixture(scope="session")
-def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A workspace as `pitboss demo` leaves it. Copy it before writing to it."""
-    return demo_workspace(tmp_path_factory)
-
-
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages wait until they are composed, however long that takes on a busy machine."""
     monkeypatch.setattr(run_access, "PATIENCE_S", 300.0)
+
+
+@pytest.fixture
+def no_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No process is started for queued runs and deployments. Ask for it before the workspace, which reads the setting."""
+    monkeypatch.setenv("PITBOSS_EXECUTOR", "none")
 
 
 @pytest.fixture

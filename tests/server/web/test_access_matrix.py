@@ -95,7 +95,7 @@ class ServerOfTwoOwners:
 
 
 @pytest.fixture(scope="module")
-def world(demo_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerOfTwoOwners]:
+def two_owner_server(demo_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerOfTwoOwners]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PITBOSS_EXECUTOR", "none")
         home = Path(shutil.copytree(demo_home, tmp_path_factory.mktemp("matrix") / "home"))
@@ -184,18 +184,20 @@ def _value(schema: dict[str, Any], definitions: dict[str, Any], name: str, ids: 
     return {"array": [], "integer": 1, "number": 1, "boolean": False}.get(schema.get("type", ""), "2025-06-01")
 
 
-def test_every_route_names_a_role_unless_it_is_known_to_be_open(world: ServerOfTwoOwners) -> None:
-    assert len(world.routes) > 20
-    open_routes = {route.path for _, route in world.routes if role_of(route) is None}
+def test_every_route_names_a_role_unless_it_is_known_to_be_open(two_owner_server: ServerOfTwoOwners) -> None:
+    assert len(two_owner_server.routes) > 20
+    open_routes = {route.path for _, route in two_owner_server.routes if role_of(route) is None}
     assert open_routes <= OPEN
 
 
-def test_without_credentials_a_program_is_refused_and_a_person_is_sent_to_sign_in(world: ServerOfTwoOwners) -> None:
+def test_without_credentials_a_program_is_refused_and_a_person_is_sent_to_sign_in(
+    two_owner_server: ServerOfTwoOwners,
+) -> None:
     faults = []
-    for method, route in world.routes:
+    for method, route in two_owner_server.routes:
         if route.path in OPEN:
             continue
-        reply = world.ask(method, route, world.theirs, None)
+        reply = two_owner_server.ask(method, route, two_owner_server.theirs, None)
         is_page = not route.path.startswith("/api")
         if is_page and method == "GET":
             fits = reply.status_code == 303 and reply.headers["location"].startswith("/sign-in")
@@ -207,14 +209,14 @@ def test_without_credentials_a_program_is_refused_and_a_person_is_sent_to_sign_i
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_a_role_may_do_what_it_is_for_and_nothing_more(world: ServerOfTwoOwners, role: Role) -> None:
+def test_a_role_may_do_what_it_is_for_and_nothing_more(two_owner_server: ServerOfTwoOwners, role: Role) -> None:
     faults = []
-    for method, route in world.routes:
+    for method, route in two_owner_server.routes:
         needed = role_of(route)
         if needed is None:
             continue
         may = ROLES.index(role) >= ROLES.index(needed)
-        reply = world.ask(method, route, MISSING, role)
+        reply = two_owner_server.ask(method, route, MISSING, role)
         # a token cannot do what needs a session
         only_sessions = may and reply.status_code == 403 and "token" in reply.text
         if (reply.status_code == 403) is may and not only_sessions:
@@ -229,21 +231,21 @@ def refused_by_scope(reply: Any) -> bool:
 
 
 def test_a_route_is_open_to_a_token_with_its_scope_and_to_none_with_all_the_other_scopes(
-    world: ServerOfTwoOwners,
+    two_owner_server: ServerOfTwoOwners,
 ) -> None:
-    app: Any = world.client.app
+    app: Any = two_owner_server.client.app
     offered, faults, seen = set(app.state.scopes), [], set[str]()
-    for method, route in world.routes:
+    for method, route in two_owner_server.routes:
         if role_of(route) is None:
             continue
         needed = scope_of(method, route)
         assert (needed is None) is not route.path.startswith("/api/")
         seen |= {needed} - {None}
         others = offered if needed is None else {scope for scope in offered if not includes({scope}, needed)}
-        refused = world.ask(method, route, MISSING, "admin", frozenset(others))
+        refused = two_owner_server.ask(method, route, MISSING, "admin", frozenset(others))
         if refused.status_code != 403 or not refused_by_scope(refused):
             faults.append((method, route.path, needed, refused.status_code))
-        if needed is not None and refused_by_scope(world.ask(method, route, MISSING, "admin", {needed})):
+        if needed is not None and refused_by_scope(two_owner_server.ask(method, route, MISSING, "admin", {needed})):
             faults.append((method, route.path, needed, "its own scope is not enough"))
     assert faults == []
     assert seen == offered
@@ -252,14 +254,16 @@ def test_a_route_is_open_to_a_token_with_its_scope_and_to_none_with_all_the_othe
 
 @pytest.mark.parametrize("role", ["viewer", "admin"])
 def test_what_belongs_to_another_owner_is_exactly_like_what_does_not_exist(
-    world: ServerOfTwoOwners, role: Role
+    two_owner_server: ServerOfTwoOwners, role: Role
 ) -> None:
     faults = []
-    for method, route in world.routes:
+    for method, route in two_owner_server.routes:
         if role_of(route) is None or route.path.startswith(SHARED) or (role == "admin" and "tokens/" in route.path):
             continue
-        foreign, missing = (world.ask(method, route, ids, role) for ids in (world.theirs, MISSING))
-        if (foreign.status_code, _without(foreign, world.theirs)) != (
+        foreign, missing = (
+            two_owner_server.ask(method, route, ids, role) for ids in (two_owner_server.theirs, MISSING)
+        )
+        if (foreign.status_code, _without(foreign, two_owner_server.theirs)) != (
             missing.status_code,
             _without(missing, MISSING),
         ):
@@ -277,28 +281,28 @@ def _without(reply: Any, ids: dict[str, str]) -> str:
 
 
 @pytest.mark.parametrize("role", ["viewer", "admin"])
-def test_no_list_has_anything_of_another_owner(world: ServerOfTwoOwners, role: Role) -> None:
+def test_no_list_has_anything_of_another_owner(two_owner_server: ServerOfTwoOwners, role: Role) -> None:
     faults, seen = [], set[str]()
-    for method, route in world.routes:
+    for method, route in two_owner_server.routes:
         if method != "GET" or "{" in route.path or role_of(route) is None or route.path.startswith(SHARED):
             continue
-        headers = {"Authorization": f"Bearer {world.tokens[role]}"}
-        text = world.request("GET", route.path, headers).text
-        seen |= {value for value in world.own.values() if value in text}
-        for value in (*world.theirs.values(), MARK):
+        headers = {"Authorization": f"Bearer {two_owner_server.tokens[role]}"}
+        text = two_owner_server.request("GET", route.path, headers).text
+        seen |= {value for value in two_owner_server.own.values() if value in text}
+        for value in (*two_owner_server.theirs.values(), MARK):
             if value in text:
                 faults.append((route.path, value))
     assert faults == []
-    assert world.own["run"] in seen
+    assert two_owner_server.own["run"] in seen
 
 
-def test_after_all_that_the_things_of_the_other_owner_are_unchanged(world: ServerOfTwoOwners) -> None:
-    own = world.workspace.owned_by("local")
-    assert own.runs.get(world.theirs["run"]).status == "complete"
-    assert own.skills.get(world.theirs["skill"]).version == 1
-    assert own.studies.document(world.theirs["study"])["name"] == MARK
-    assert own.approval_requests.find(world.theirs["approval"]).state == "pending"
-    assert own.deployments.get(world.theirs["deployment"]).state == "running"
-    assert own.deployments.commands(world.theirs["deployment"]) == []
-    token = next(token for token in Accounts(own).tokens.list("local") if token.id == world.theirs["token"])
+def test_after_all_that_the_things_of_the_other_owner_are_unchanged(two_owner_server: ServerOfTwoOwners) -> None:
+    own = two_owner_server.workspace.owned_by("local")
+    assert own.runs.get(two_owner_server.theirs["run"]).status == "complete"
+    assert own.skills.get(two_owner_server.theirs["skill"]).version == 1
+    assert own.studies.document(two_owner_server.theirs["study"])["name"] == MARK
+    assert own.approval_requests.find(two_owner_server.theirs["approval"]).state == "pending"
+    assert own.deployments.get(two_owner_server.theirs["deployment"]).state == "running"
+    assert own.deployments.commands(two_owner_server.theirs["deployment"]) == []
+    token = next(token for token in Accounts(own).tokens.list("local") if token.id == two_owner_server.theirs["token"])
     assert token.is_valid(own.now())

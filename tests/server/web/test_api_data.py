@@ -20,7 +20,7 @@ def bars(hours: Iterator[int] | range | list[int]) -> bytes:
     return "\n".join(rows).encode()
 
 
-def imported(client: TestClient, content: bytes, **options: Any) -> Any:
+def import_csv(client: TestClient, content: bytes, **options: Any) -> Any:
     params = {"name": "BTC.csv", "kind": "bars", "symbol": "BTC", "interval": "1h", "venue": "mine", **options}
     return client.post("/api/data/import", params=params, content=content)
 
@@ -37,7 +37,7 @@ def test_the_demo_market_is_listed_with_its_coverage(client: TestClient) -> None
 
 
 def test_an_imported_file_shows_its_gap_on_the_days_that_it_covers(client: TestClient) -> None:
-    reply = imported(client, bars([*range(30), *range(42, 60)]))
+    reply = import_csv(client, bars([*range(30), *range(42, 60)]))
     assert reply.status_code == 200, reply.text
     (result,) = reply.json()
     assert (result["rows"], result["added"], result["path"]) == (48, 48, "BTC.csv")
@@ -46,7 +46,7 @@ def test_an_imported_file_shows_its_gap_on_the_days_that_it_covers(client: TestC
     assert [day["rows"] for day in covered["days"]] == [24, 12, 12]
     assert [day["missing"] for day in covered["days"]] == [0, 0.5, 0]
     assert covered["gaps"] == [{"from_at": "2025-01-02T06:00:00Z", "to_at": "2025-01-02T18:00:00Z"}]
-    assert imported(client, bars(range(30))).json()[0]["added"] == 0
+    assert import_csv(client, bars(range(30))).json()[0]["added"] == 0
 
 
 @pytest.mark.parametrize(
@@ -65,24 +65,24 @@ def test_a_file_that_cannot_be_imported_is_a_422_and_stores_nothing(
     client: TestClient, content: bytes, options: dict[str, Any]
 ) -> None:
     before = client.get("/api/data").json()
-    refused = imported(client, content, **options)
+    refused = import_csv(client, content, **options)
     assert (refused.status_code, refused.json()["status"]) == (422, 422), refused.text
     assert client.get("/api/data").json() == before
 
 
 @pytest.mark.parametrize("name", ["BTC (1).csv", "BTC.csv"])
 def test_a_file_is_imported_under_the_name_that_a_browser_gave_it(client: TestClient, name: str) -> None:
-    assert imported(client, bars(range(3)), name=name).json()[0]["path"] == name
+    assert import_csv(client, bars(range(3)), name=name).json()[0]["path"] == name
 
 
 def test_a_name_that_is_refused_says_which_characters_are_accepted(client: TestClient) -> None:
-    reply = imported(client, bars(range(3)), name="BTC*.csv")
+    reply = import_csv(client, bars(range(3)), name="BTC*.csv")
     assert reply.status_code == 422
     assert "letters, digits, spaces" in reply.json()["hint"]
 
 
 def test_a_name_that_no_file_can_have_is_a_422(client: TestClient) -> None:
-    reply = imported(client, bars(range(3)), name="a" + "ü" * 140 + ".csv")
+    reply = import_csv(client, bars(range(3)), name="a" + "ü" * 140 + ".csv")
     assert (reply.status_code, reply.json()["code"]) == (422, "user_error")
 
 

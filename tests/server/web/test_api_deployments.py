@@ -24,11 +24,7 @@ LIVE = {"skill": "trend-thesis", "mode": "live", "account": "main"}
 PASSWORD = "correct horse battery staple"
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
 
-
-@pytest.fixture(autouse=True)
-def no_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No process is started; the tests are the process where one is needed."""
-    monkeypatch.setenv("PITBOSS_EXECUTOR", "none")
+pytestmark = pytest.mark.usefixtures("no_workers")
 
 
 @pytest.fixture
@@ -36,19 +32,19 @@ def main_account(workspace: Workspace) -> None:
     add_account(workspace.home, "main", TradingAccount(address=f"0x{'ab' * 20}", network="testnet"))
 
 
-def deployed(client: TestClient, **changes: Any) -> str:
+def deploy_paper(client: TestClient, **changes: Any) -> str:
     reply = client.post("/api/deployments", json={**PAPER, **changes})
     assert reply.status_code == 201, reply.text
     assert reply.json()["state"] == "running"
     return reply.json()["deployment_id"]
 
 
-def tell(client: TestClient, deployment: str, command: str, **more: str) -> Any:
+def send_command(client: TestClient, deployment: str, command: str, **more: str) -> Any:
     return client.post(f"/api/deployments/{deployment}/commands", json={"command": command, **more})
 
 
 @contextmanager
-def process(workspace: Workspace, deployment_id: str, note: str = "done") -> Iterator[None]:
+def acknowledging_process(workspace: Workspace, deployment_id: str, note: str = "done") -> Iterator[None]:
     """A process at work on a deployment, as far as commands are concerned: it has the lease and acknowledges."""
     workspace.runs.claim(workspace.deployments.get(deployment_id).run_id, into="running")
     ended = threading.Event()
@@ -68,7 +64,7 @@ def process(workspace: Workspace, deployment_id: str, note: str = "done") -> Ite
 
 
 def test_a_skill_is_deployed_on_paper_with_tighter_caps_and_is_listed(client: TestClient) -> None:
-    deployment = deployed(client, caps=["risk.max_leverage=1"], max_cost_usd_per_day=2, model="policy/hold")
+    deployment = deploy_paper(client, caps=["risk.max_leverage=1"], max_cost_usd_per_day=2, model="policy/hold")
     (listed,) = client.get("/api/deployments").json()
     assert (listed["deployment_id"], listed["skill"], listed["mode"]) == (deployment, "trend-thesis", "paper")
     assert (listed["state"], listed["attended"], listed["foreground"], listed["model"]) == (
@@ -111,15 +107,15 @@ def test_mode_live_needs_the_typed_name_of_the_account_and_so_does_resuming_it(c
         refused = client.post("/api/deployments", json={**LIVE, "confirm": confirm})
         assert (refused.status_code, refused.json()["code"]) == (409, "confirmation_required")
     assert client.get("/api/deployments").json() == []
-    deployment = deployed(client, **LIVE, confirm="main")
+    deployment = deploy_paper(client, **LIVE, confirm="main")
     again = client.post("/api/deployments", json={**LIVE, "confirm": "main"})
     assert (again.status_code, "already trades on account" in again.json()["detail"]) == (422, True)
 
-    assert tell(client, deployment, "pause").json()["state"] == "paused"
-    refused = tell(client, deployment, "resume")
+    assert send_command(client, deployment, "pause").json()["state"] == "paused"
+    refused = send_command(client, deployment, "resume")
     assert (refused.status_code, refused.json()["code"]) == (409, "confirmation_required")
-    assert tell(client, deployment, "resume", confirm="main").json()["state"] == "running"
-    assert tell(client, deployment, "kill").json()["state"] == "stopped"
+    assert send_command(client, deployment, "resume", confirm="main").json()["state"] == "running"
+    assert send_command(client, deployment, "kill").json()["state"] == "stopped"
 
 
 @pytest.mark.usefixtures("main_account")
@@ -138,7 +134,7 @@ def test_a_user_with_a_password_gives_it_once_more_to_deploy_live(client: TestCl
 def test_caps_are_lowered_without_and_raised_with_name_and_password_after_a_delay(
     client: TestClient, workspace: Workspace
 ) -> None:
-    deployment = deployed(client, **LIVE, confirm="main")
+    deployment = deploy_paper(client, **LIVE, confirm="main")
     accounts = Accounts(workspace)
     anna = accounts.users.add("anna", "operator", hash_password(PASSWORD, "ab" * 16, log_n=4, p=1), "local")
     client.headers["Authorization"] = f"Bearer {accounts.create_token(anna, 'hers', 'operator', None)[0]}"
@@ -162,18 +158,18 @@ def test_caps_are_lowered_without_and_raised_with_name_and_password_after_a_dela
     entries = AuditLog(workspace.database, workspace.now).listing(20)
     details = {entry.detail for entry in entries if entry.user_name == "anna"}
     assert {"200 caps risk.max_leverage=1 news", "200 cancels the raise of caps that is pending"} <= details
-    tell(client, deployment, "stop")
+    send_command(client, deployment, "stop")
     assert client.post(path, json={"caps": ["risk.max_leverage=0.5"]}).status_code == 409
 
 
 def test_without_a_process_a_command_takes_effect_at_once_and_one_that_needs_the_account_waits(
     client: TestClient, workspace: Workspace
 ) -> None:
-    deployment = deployed(client)
-    paused = tell(client, deployment, "pause", reason="lunch").json()
+    deployment = deploy_paper(client)
+    paused = send_command(client, deployment, "pause", reason="lunch").json()
     assert (paused["state"], paused["note"]) == ("paused", "no process worked on the deployment")
     assert paused["acked_at"] is not None
-    waits = tell(client, deployment, "flatten", reason="enough").json()
+    waits = send_command(client, deployment, "flatten", reason="enough").json()
     assert (waits["state"], waits["acked_at"]) == ("paused", None)
     listed = client.get(f"/api/deployments/{deployment}/commands").json()
     assert [(each["command"], each["user_name"], each["state"]) for each in listed] == [
@@ -181,16 +177,16 @@ def test_without_a_process_a_command_takes_effect_at_once_and_one_that_needs_the
         ("pause", "local", "paused"),
     ]
     assert client.get(f"/api/deployments/{deployment}").json()["reason"] == "lunch"
-    assert tell(client, deployment, "stop").json()["state"] == "stopped"
-    stopped = tell(client, deployment, "resume")
+    assert send_command(client, deployment, "stop").json()["state"] == "stopped"
+    stopped = send_command(client, deployment, "resume")
     assert (stopped.status_code, stopped.json()["detail"]) == (409, "the deployment is stopped")
     assert workspace.runs.get(workspace.deployments.get(deployment).run_id).status == "cancelled"
 
 
 def test_with_a_process_a_command_is_acknowledged_by_it(client: TestClient, workspace: Workspace) -> None:
-    deployment = deployed(client)
-    with process(workspace, deployment, "closed 2 positions"):
-        flattened = tell(client, deployment, "flatten", reason="news").json()
+    deployment = deploy_paper(client)
+    with acknowledging_process(workspace, deployment, "closed 2 positions"):
+        flattened = send_command(client, deployment, "flatten", reason="news").json()
         assert (flattened["state"], flattened["note"]) == ("paused", "closed 2 positions")
         assert flattened["acked_at"] is not None
         assert client.get(f"/api/deployments/{deployment}").json()["attended"] is True
@@ -200,34 +196,34 @@ def test_a_process_that_does_not_answer_is_not_waited_for_long(
     client: TestClient, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(deployments, "WAIT_S", 0.0)
-    deployment = deployed(client)
+    deployment = deploy_paper(client)
     workspace.runs.claim(workspace.deployments.get(deployment).run_id, into="running")
-    sent = tell(client, deployment, "pause").json()
+    sent = send_command(client, deployment, "pause").json()
     assert (sent["acked_at"], sent["state"]) == (None, "running")
 
 
 def test_a_halt_is_lifted_only_with_a_reason(client: TestClient, workspace: Workspace) -> None:
-    deployment = deployed(client)
+    deployment = deploy_paper(client)
     workspace.deployments.halt(deployment, "drawdown", "15.2 % below the peak")
-    refused = tell(client, deployment, "resume")
+    refused = send_command(client, deployment, "resume")
     assert (refused.status_code, refused.json()["detail"]) == (422, "a halt is lifted only with a reason")
     assert "--" not in refused.json()["hint"]
     assert client.get("/api/deployments", params={"state": "halted"}).json()[0]["code"] == "drawdown"
-    assert tell(client, deployment, "resume", reason="prices checked").json()["state"] == "running"
+    assert send_command(client, deployment, "resume", reason="prices checked").json()["state"] == "running"
 
 
 def test_a_viewer_reads_another_owner_finds_nothing_and_every_write_is_in_the_audit_log(
     client: TestClient, workspace: Workspace
 ) -> None:
-    deployment = deployed(client)
-    tell(client, deployment, "pause", reason="lunch")
+    deployment = deploy_paper(client)
+    send_command(client, deployment, "pause", reason="lunch")
     accounts = Accounts(workspace)
     statuses = {}
     people: tuple[tuple[str, Role, str], ...] = (("vera", "viewer", "local"), ("otto", "operator", "otto"))
     for name, role, owner in people:
         user = accounts.users.add(name, role, "", owner)
         client.headers["Authorization"] = f"Bearer {accounts.create_token(user, name, role, None)[0]}"
-        read, told = client.get(f"/api/deployments/{deployment}"), tell(client, deployment, "kill")
+        read, told = client.get(f"/api/deployments/{deployment}"), send_command(client, deployment, "kill")
         listed = client.get("/api/deployments").json()
         statuses[name] = (read.status_code, told.status_code, client.post("/api/deployments", json=PAPER).status_code)
         assert len(listed) == (1 if owner == "local" else 0)
@@ -241,7 +237,7 @@ def test_a_viewer_reads_another_owner_finds_nothing_and_every_write_is_in_the_au
 
 
 def test_a_conversation_about_a_deployment_is_about_its_run(client: TestClient, workspace: Workspace) -> None:
-    deployment = workspace.deployments.get(deployed(client))
+    deployment = workspace.deployments.get(deploy_paper(client))
     for name in (deployment.id, deployment.id[:8], deployment.run_id):
         assert named_subject(workspace, name).id == deployment.run_id
     with pytest.raises(Problem, match="there is no run"):

@@ -31,10 +31,7 @@ context: {symbols: [SOL], bars_interval: 1h, bars_lookback: 40}
 DAY = {"text": SKILL, "from": "2025-03-01", "to": "2025-03-02"}
 PAID = {**DAY, "model": "llm/fake", "speculate": "0"}
 
-
-@pytest.fixture(autouse=True)
-def no_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PITBOSS_EXECUTOR", "none")
+pytestmark = pytest.mark.usefixtures("no_workers")
 
 
 @pytest.fixture

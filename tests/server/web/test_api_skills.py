@@ -15,7 +15,7 @@ TEXT = EXAMPLES["trend-thesis"].text
 
 
 @pytest.fixture
-def command(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
+def run_command(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
     """Runs a command on the workspace of the server and gives its JSON document."""
 
     def run(*words: str) -> Any:
@@ -28,22 +28,22 @@ def command(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> A
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_check_and_preview_give_the_documents_of_the_commands(
-    name: str, client: TestClient, command: Any, tmp_path: Path
+    name: str, client: TestClient, run_command: Any, tmp_path: Path
 ) -> None:
     text = EXAMPLES[name].text
     file = tmp_path / f"{name}.yaml"
     file.write_text(text)
     checked = client.post("/api/skills/check", json={"text": text}).json()
     assert client.post("/api/skills/check", json={"skill": text}).json() == checked
-    assert command("skill", "check", str(file)).items() <= checked.items()
+    assert run_command("skill", "check", str(file)).items() <= checked.items()
     assert checked["venue"] == EXAMPLES[name].venue
     assert checked["plain"]["name"] == name
 
     preview = client.post("/api/skills/preview", json={"text": text, "data_venue": "demo"})
-    assert preview.json() == command("skill", "preview", str(file), "--data-venue", "demo")
+    assert preview.json() == run_command("skill", "preview", str(file), "--data-venue", "demo")
     earlier = "2024-12-31T12:00:00Z" if checked["venue"] == "predict" else "2025-02-01T12:00:00Z"  # in its data
     preview = client.post("/api/skills/preview", json={"skill": text, "data_venue": "demo", "at": earlier}).json()
-    assert preview == command("skill", "preview", str(file), "--data-venue", "demo", "--at", earlier)
+    assert preview == run_command("skill", "preview", str(file), "--data-venue", "demo", "--at", earlier)
     assert preview["at"] == earlier
 
 
@@ -169,12 +169,12 @@ def test_camel_case_keys_are_changed_as_they_are_written(client: TestClient) -> 
     assert edited["written"]["risk"]["max_leverage"] == 2.5
 
 
-def test_lists_of_models_tools_and_servers_are_those_of_the_commands(client: TestClient, command: Any) -> None:
-    assert client.get("/api/models").json() == command("models", "list")
-    assert client.get("/api/mcp/servers").json() == command("mcp", "list")
+def test_lists_of_models_tools_and_servers_are_those_of_the_commands(client: TestClient, run_command: Any) -> None:
+    assert client.get("/api/models").json() == run_command("models", "list")
+    assert client.get("/api/mcp/servers").json() == run_command("mcp", "list")
     catalogue = client.get("/api/tools/catalog").json()
     for venue in ("perp", "predict", "community"):
-        rows = command("tools", "list", "--venue", venue)
+        rows = run_command("tools", "list", "--venue", venue)
         keys = rows[0].keys() if rows else ()
         assert [{key: row[key] for key in keys} for row in catalogue if row["venue"] == venue] == rows
     servers = {server["id"]: server for server in client.get("/api/mcp/servers").json()}
@@ -194,24 +194,24 @@ def test_the_schema_is_that_of_the_command(venue: str, client: TestClient, capsy
     assert client.get(f"/api/skills/schema?venue={venue}").json() == json.loads(capsys.readouterr().out)
 
 
-def named(name: str) -> str:
+def skill_named(name: str) -> str:
     return TEXT.replace("trend-thesis", json.dumps(name))
 
 
 def test_a_skill_is_not_saved_under_an_address_of_the_server_and_can_still_be_run(client: TestClient) -> None:
     for name in ("new", "form", "schema", "a/edit", "a/diff", "a/versions/3"):
-        reply = client.put(f"/api/skills/{name}", json={"text": named(name)})
+        reply = client.put(f"/api/skills/{name}", json={"text": skill_named(name)})
         assert reply.status_code == 422, (name, reply.text)
         said = f"a skill cannot be saved as {name!r}: that is an address of the server itself"
         assert reply.json()["detail"] == said
-        body = {"text": named(name), "from": "2025-03-01", "to": "2025-03-02", "model": "policy/hold"}
+        body = {"text": skill_named(name), "from": "2025-03-01", "to": "2025-03-02", "model": "policy/hold"}
         assert client.post("/api/estimate", json=body).status_code == 200
     assert not {"new", "a/edit"} & {row["name"] for row in client.get("/api/skills").json()["skills"]}
 
 
 def test_a_name_that_only_resembles_an_address_is_saved(client: TestClient) -> None:
     for name in ("newer", "new/one", "edit", "check", "skills", "versions", "a.b"):
-        reply = client.put(f"/api/skills/{name}", json={"text": named(name)})
+        reply = client.put(f"/api/skills/{name}", json={"text": skill_named(name)})
         assert reply.status_code in (200, 201), (name, reply.text)
         assert client.get(f"/api/skills/{name}").json()["name"] == name
         assert client.get(f"/skills/{name}").status_code == 200

@@ -19,10 +19,7 @@ from server.web.test_api_runs import DAY
 SWEEP = {**DAY, "kind": "sweep", "vary": ["risk.max_leverage=1,2", "context.bars_lookback=40,50"]}
 ARENA = {**DAY, "kind": "arena", "models": ["policy/momentum", "policy/hold"], "baselines": []}
 
-
-@pytest.fixture(autouse=True)
-def no_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PITBOSS_EXECUTOR", "none")
+pytestmark = pytest.mark.usefixtures("no_workers")
 
 
 def test_a_sweep_is_queued_followed_and_shown(client: TestClient, workspace: Workspace) -> None:

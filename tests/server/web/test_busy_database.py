@@ -21,7 +21,7 @@ BEARER = {"Authorization": f"Bearer {TOKEN}"}
 
 
 @pytest.fixture(scope="module")
-def served(demo_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[TestClient, Path]]:
+def client_and_home(demo_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[TestClient, Path]]:
     home = Path(shutil.copytree(demo_home, tmp_path_factory.mktemp("busy") / "home"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sqlite, "BUSY_TIMEOUT_MS", 10)
@@ -33,8 +33,8 @@ def served(demo_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 @pytest.mark.parametrize(
     "path", ["/api/runs", "/api/runs/3f9a", "/api/studies/3f9a", "/api/costs", "/runs", "/runs/3f9a"]
 )
-def test_reading_a_locked_database_is_answered_with_503(served: tuple[TestClient, Path], path: str) -> None:
-    client, home = served
+def test_reading_a_locked_database_is_answered_with_503(client_and_home: tuple[TestClient, Path], path: str) -> None:
+    client, home = client_and_home
     with closing(sqlite3.connect(home / "pitboss.db", isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
         reply = client.get(path, headers=BEARER)
@@ -53,9 +53,9 @@ def test_reading_a_locked_database_is_answered_with_503(served: tuple[TestClient
     ],
 )
 def test_a_write_that_cannot_be_entered_into_the_audit_log_is_answered_with_503(
-    served: tuple[TestClient, Path], method: str, path: str
+    client_and_home: tuple[TestClient, Path], method: str, path: str
 ) -> None:
-    client, home = served
+    client, home = client_and_home
     with closing(sqlite3.connect(home / "pitboss.db", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")  # it can be read, and not written
         reply = client.request(method, path, json={"label": "a"}, headers=BEARER)
@@ -64,8 +64,8 @@ def test_a_write_that_cannot_be_entered_into_the_audit_log_is_answered_with_503(
     assert "content-security-policy" in reply.headers
 
 
-def test_a_session_that_cannot_be_looked_up_is_not_taken_for_none(served: tuple[TestClient, Path]) -> None:
-    client, home = served
+def test_a_session_that_cannot_be_looked_up_is_not_taken_for_none(client_and_home: tuple[TestClient, Path]) -> None:
+    client, home = client_and_home
     assert client.get(f"/start?token={TOKEN}").status_code == 303
     with closing(sqlite3.connect(home / "pitboss.db", isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")

@@ -76,7 +76,7 @@ def events(text: str) -> list[Event]:
     return found
 
 
-def asked(client: TestClient, text: str = "Which rule refuses most?", **body: str) -> list[Event]:
+def chat_events(client: TestClient, text: str = "Which rule refuses most?", **body: str) -> list[Event]:
     reply = client.post("/api/chat", json={"text": text, **body})
     assert reply.status_code == 200, reply.text
     assert reply.headers["content-type"].startswith("text/event-stream")
@@ -87,7 +87,7 @@ def test_a_question_streams_its_steps_its_text_and_its_end(
     server: FakeProvider, client: TestClient, model: ScriptedEndpoint, run_id: str, workspace: Workspace
 ) -> None:
     model.answer = f"R3_POSITION_CAP refused 8 times [run {run_id} tick 2025-01-22T05:00:00Z rule R3_POSITION_CAP]."
-    *told, (name, done) = asked(client, about=run_id)
+    *told, (name, done) = chat_events(client, about=run_id)
     assert told[0] == ("tool", {"name": "refusals_by_rule", "arguments": {}})
     assert "".join(data["delta"] for kind, data in told if kind == "text") == model.answer
     assert name == "done"
@@ -99,7 +99,7 @@ def test_a_question_streams_its_steps_its_text_and_its_end(
     offered = {tool["function"]["name"] for tool in server.questions[0]["tools"]}
     assert {"show_run", "get_pnl_summary", "propose_fork", "answer"} <= offered
     assert not {"propose_order", "save_skill", "run_backtest"} & offered
-    again = asked(client, "And before?", about=run_id, conversation=done["conversation"])
+    again = chat_events(client, "And before?", about=run_id, conversation=done["conversation"])
     assert again[-1][1]["conversation"] == done["conversation"]
     assert "Which rule refuses most?" in server.questions[-1]["messages"][1]["content"]
     assert again[-1][1]["conversation_cost_usd"] > done["cost_usd"]
@@ -112,7 +112,7 @@ def test_text_that_was_not_the_answer_is_withdrawn_and_a_streamed_answer_is_paid
         provider.spoken("Let me look.\n", wishes=[("refusals_by_rule", {})]),
         provider.spoken("R3_POSITION_CAP ", "refused 8 times. ", "That is all."),
     ]
-    *told, (name, done) = asked(client, about=run_id)
+    *told, (name, done) = chat_events(client, about=run_id)
     kinds = list(dict.fromkeys(kind for kind, _ in told))
     assert kinds == ["text", "withdraw", "tool"]
     last = [kind for kind, _ in told].index("withdraw")
@@ -130,7 +130,7 @@ def test_a_prepared_action_comes_as_a_card(
     del server
     model.tools = [("propose_skill_edit", {"set": "risk.max_leverage=2"})]
     model.answer = "Confirm the card."
-    told = asked(client, "Lower the leverage.", about=run_id)
+    told = chat_events(client, "Lower the leverage.", about=run_id)
     (card,) = [data for name, data in told if name == "card"]
     assert card["kind"] == "skill_edit"
     assert card["request"]["method"] == "PUT"
@@ -152,7 +152,7 @@ def test_a_used_up_budget_is_refused_cleanly(
 ) -> None:
     monkeypatch.setenv("PITBOSS_CHAT_DAILY_USD", "0.0001")
     client: TestClient = request.getfixturevalue("client")
-    (name, problem) = asked(client, about=run_id)[-1]
+    (name, problem) = chat_events(client, about=run_id)[-1]
     assert (name, problem["code"]) == ("error", "budget_exceeded")
     assert "chat_daily_usd" in problem["detail"]
     assert server.calls == 0
@@ -168,7 +168,7 @@ def test_an_error_of_the_model_ends_the_stream_with_a_problem(
     server: FakeProvider, client: TestClient, model: ScriptedEndpoint
 ) -> None:
     model.play = provider.error(401, "your key test-key-123456 is not valid")
-    (name, problem) = asked(client)[-1]
+    (name, problem) = chat_events(client)[-1]
     assert (name, problem["code"]) == ("error", "user_error")
     assert "test-key-123456" not in json.dumps(problem)
     assert server.calls == 1
@@ -183,7 +183,7 @@ def test_a_bug_in_the_chat_is_logged_with_its_traceback(
         raise RuntimeError("broken")
 
     monkeypatch.setattr(ChatSession, "ask", fail)
-    (name, problem) = asked(client)[-1]
+    (name, problem) = chat_events(client)[-1]
     assert (name, problem["code"]) == ("error", "internal_error")
     (record,) = [record for record in caplog.records if record.name == "pitboss.server"]
     assert record.message == "chat failed"
@@ -223,7 +223,7 @@ def test_one_person_has_few_questions_at_once(
     assert (reply.status_code, reply.json()["code"]) == (429, "too_many_requests")
     for conversation in busy:
         desk.end("local", conversation)
-    assert asked(client)[-1][0] == "done"
+    assert chat_events(client)[-1][0] == "done"
 
 
 class _UnansweredSession:

@@ -15,7 +15,7 @@ PAGES = ("", "/requests", "/reports", "/agents", "/approvals", "/log")
 ESCAPED = text(HOSTILE)
 
 
-def shown(client: TestClient, path: str) -> str:
+def page_text(client: TestClient, path: str) -> str:
     reply = client.get(f"/community{path}")
     assert reply.status_code == 200, reply.text
     return reply.text
@@ -29,7 +29,7 @@ def test_the_section_of_a_venue_is_in_the_navigation_of_every_page(browser_sessi
 
 @pytest.mark.parametrize("path", PAGES)
 def test_without_a_forum_a_page_says_what_there_would_be(path: str, browser_session: TestClient, home: Path) -> None:
-    page = shown(browser_session, path)
+    page = page_text(browser_session, path)
     expected = {"/approvals": "Nothing waits for an approval", "/log": "Nothing was logged yet"}
     assert expected.get(path, "There is no forum in this workspace") in page
     assert not (home / "community.db").exists(), "looking creates nothing"
@@ -43,27 +43,27 @@ def test_without_credentials_no_page_is_shown(path: str, anonymous: TestClient) 
 def test_the_forum_is_shown_with_its_threads_posts_and_replies(browser_session: TestClient, home: Path) -> None:
     secret = fill_forum(home)
     before = (home / "community.db").read_bytes()
-    overview = shown(browser_session, "")
+    overview = page_text(browser_session, "")
     assert f'href="/community/c/{secret["slug"]}"' in overview
-    community = shown(browser_session, f"/c/{secret['slug']}")
+    community = page_text(browser_session, f"/c/{secret['slug']}")
     for part in ("It asks", "It reports", "Contract registry", "Sepolia", "pending", "registered"):
         assert part in community
-    assert "It asks" in shown(browser_session, "/requests")
-    assert "It reports" not in shown(browser_session, "/requests")
-    assert "It reports" in shown(browser_session, "/reports")
-    thread = shown(browser_session, "/threads/asks")
+    assert "It asks" in page_text(browser_session, "/requests")
+    assert "It reports" not in page_text(browser_session, "/requests")
+    assert "It reports" in page_text(browser_session, "/reports")
+    thread = page_text(browser_session, "/threads/asks")
     assert ESCAPED in thread
     assert "<script>alert" not in thread
     assert thread.index("A comment of the agent.") < thread.index("The owner has answered.")
     assert "owner&#x27;s reply" in thread
-    assert "active" in shown(browser_session, "/agents")
+    assert "active" in page_text(browser_session, "/agents")
     assert (home / "community.db").read_bytes() == before
 
 
 def test_no_page_shows_a_secret_of_a_credential(browser_session: TestClient, home: Path) -> None:
     secret = fill_forum(home)
     for path in (*PAGES, f"/c/{secret['slug']}", "/threads/asks"):
-        page = shown(browser_session, path)
+        page = page_text(browser_session, path)
         for hidden in (
             secret["runner_token"],
             secret["runner_token"][4:20],
@@ -84,8 +84,8 @@ def test_a_waiting_transaction_is_approved_and_another_denied(
     client: TestClient, home: Path, workspace: Workspace
 ) -> None:
     first, second = ask_for_approvals(home)
-    assert "2 transactions wait for approval" in shown(client, "")
-    page = shown(client, "/approvals")
+    assert "2 transactions wait for approval" in page_text(client, "")
+    page = page_text(client, "/approvals")
     assert f'data-target="{first}"' in page
     assert "0.25 ETH" in page
     assert ESCAPED in page
@@ -98,7 +98,7 @@ def test_a_waiting_transaction_is_approved_and_another_denied(
     again = client.post("/api/venues/community/actions/approve", json={"target": second})
     assert (again.status_code, again.json()["code"]) == (409, "conflict")
     assert "already denied" in again.json()["detail"]
-    assert "Withdraw" in shown(client, "/approvals")
+    assert "Withdraw" in page_text(client, "/approvals")
 
 
 @pytest.mark.parametrize(
@@ -137,21 +137,21 @@ def test_another_owner_sees_neither_the_forum_nor_the_log_nor_the_approvals(home
 
 def test_the_log_is_shown_newest_first_and_can_be_filtered(browser_session: TestClient, home: Path) -> None:
     write_log(home, "the first", HOSTILE)
-    page = shown(browser_session, "/log")
+    page = page_text(browser_session, "/log")
     assert page.index("heartbeat") < page.index(ESCAPED[:30]) < page.index("the first")
     assert "<script>alert" not in page
-    assert "the first" not in shown(browser_session, "/log?direction=runner_to_agent")
-    assert "the first" in shown(browser_session, "/log?action=comment&agent=agent-1")
-    assert "No entry matches" in shown(browser_session, "/log?agent=nobody")
+    assert "the first" not in page_text(browser_session, "/log?direction=runner_to_agent")
+    assert "the first" in page_text(browser_session, "/log?action=comment&agent=agent-1")
+    assert "No entry matches" in page_text(browser_session, "/log?agent=nobody")
     assert browser_session.get(f"/community/log?agent={'x' * 300}").status_code == 422
 
 
 def test_a_page_gives_its_content_alone_to_the_script_that_follows_it(browser_session: TestClient, home: Path) -> None:
     write_log(home, "one")
-    page = shown(browser_session, "/log?direction=agent_to_runner")
+    page = page_text(browser_session, "/log?direction=agent_to_runner")
     assert 'data-live="/community/log?direction=agent_to_runner&amp;part=content"' in page
-    part = shown(browser_session, "/log?direction=agent_to_runner&part=content")
+    part = page_text(browser_session, "/log?direction=agent_to_runner&part=content")
     assert "<html" not in part
     assert part in page
     write_log(home, "another one")
-    assert "another one" in shown(browser_session, "/log?part=content")
+    assert "another one" in page_text(browser_session, "/log?part=content")

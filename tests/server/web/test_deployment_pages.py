@@ -11,10 +11,7 @@ from pitboss.store.deployment_alarms import raise_alarm
 from pitboss.store.deployments import Deployment
 from pitboss.store.queue import Job
 
-
-@pytest.fixture(autouse=True)
-def no_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PITBOSS_EXECUTOR", "none")
+pytestmark = pytest.mark.usefixtures("no_workers")
 
 
 @pytest.fixture

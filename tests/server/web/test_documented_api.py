@@ -15,6 +15,8 @@ from server.web.test_api_runs import SKILL
 
 PAGE = Path(__file__).parents[3] / "docs" / "api.md"
 
+pytestmark = pytest.mark.usefixtures("no_workers")
+
 
 def request_of(line: str, values: dict[str, str]) -> tuple[str, str, dict[str, str], bytes | None]:
     """The method, address, headers and body of a curl line."""
@@ -38,12 +40,6 @@ def request_of(line: str, values: dict[str, str]) -> tuple[str, str, dict[str, s
         else:
             address = word
     return method or ("GET" if body is None else "POST"), address, headers, body
-
-
-@pytest.fixture(autouse=True)
-def no_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before the workspace is opened, which reads the setting."""
-    monkeypatch.setenv("PITBOSS_EXECUTOR", "none")
 
 
 def test_every_documented_request_succeeds(anonymous: TestClient, workspace: Workspace) -> None:

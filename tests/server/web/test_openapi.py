@@ -33,7 +33,9 @@ CHECKS = [
 
 
 @pytest.fixture(scope="module")
-def served(demo_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[TestClient, dict[str, str]]]:
+def client_and_ids(
+    demo_home: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[TestClient, dict[str, str]]]:
     """A client, and the values of path parameters that exist. No worker is started, and no other host is reached."""
     home = Path(shutil.copytree(demo_home, tmp_path_factory.mktemp("openapi") / "home"))
     with pytest.MonkeyPatch.context() as patch:
@@ -52,8 +54,8 @@ def served(demo_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 @pytest.fixture(scope="module")
-def document(served: tuple[TestClient, dict[str, str]]) -> dict[str, Any]:
-    return served[0].get("/api/openapi.json").json()
+def document(client_and_ids: tuple[TestClient, dict[str, str]]) -> dict[str, Any]:
+    return client_and_ids[0].get("/api/openapi.json").json()
 
 
 def operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -105,9 +107,9 @@ def test_every_body_and_document_has_an_example(document: dict[str, Any]) -> Non
     assert without == []
 
 
-def call_all(served: tuple[TestClient, dict[str, str]], examples: int) -> int:
+def call_all(client_and_ids: tuple[TestClient, dict[str, str]], examples: int) -> int:
     """Send generated requests to every operation, valid and not, and check each response against the document. Returns their number."""
-    client, known = served
+    client, known = client_and_ids
     cases = 0
     schema = schemathesis.openapi.from_dict(client.get("/api/openapi.json").json())
     failures: dict[str, str] = {}
@@ -143,12 +145,12 @@ def call_all(served: tuple[TestClient, dict[str, str]], examples: int) -> int:
     return cases
 
 
-def test_no_request_gives_an_undeclared_response(served: tuple[TestClient, dict[str, str]]) -> None:
-    call_all(served, EXAMPLES)
+def test_no_request_gives_an_undeclared_response(client_and_ids: tuple[TestClient, dict[str, str]]) -> None:
+    call_all(client_and_ids, EXAMPLES)
 
 
 @pytest.mark.proof
-def test_many_requests_give_no_undeclared_response(served: tuple[TestClient, dict[str, str]]) -> None:
-    cases = call_all(served, MANY_EXAMPLES)
+def test_many_requests_give_no_undeclared_response(client_and_ids: tuple[TestClient, dict[str, str]]) -> None:
+    cases = call_all(client_and_ids, MANY_EXAMPLES)
     print(f"{cases:,} requests")
     assert cases > 3_000

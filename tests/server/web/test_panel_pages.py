@@ -12,16 +12,13 @@ from pitboss.store.answers import StoredReply, answer_row
 from pitboss.store.compression import compressor
 from pitboss.store.schema import answers
 from server.web.queue_work import run_queued
-from server.web.test_api_data import bars, imported
+from server.web.test_api_data import bars, import_csv
 from server.web.test_api_runs import DAY
 from server.web.test_api_studies import ARENA, SWEEP
 
 HOSTILE = "<script>alert(1)</script>"
 
-
-@pytest.fixture(autouse=True)
-def no_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PITBOSS_EXECUTOR", "none")
+pytestmark = pytest.mark.usefixtures("no_workers")
 
 
 def pay(workspace: Workspace, run_id: str, model: str, usd: str, days_ago: int) -> None:
@@ -94,7 +91,7 @@ def test_costs_are_shown_by_day_model_and_skill(client: TestClient, workspace: W
 
 
 def test_the_calendar_of_a_series_shows_its_gaps(client: TestClient) -> None:
-    imported(client, bars([*range(24), *range(72, 90)]))
+    import_csv(client, bars([*range(24), *range(72, 90)]))
     page = client.get("/data", params={"show": "mine/bars/BTC/1h"}).text
     assert "2025-01-02: 0 rows, 100% missing" in page
     assert "1 gap, 2.0 days in all" in page

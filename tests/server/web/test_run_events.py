@@ -19,12 +19,12 @@ from server.web.test_api_runs import DAY
 
 
 @pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+def fast_polling(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PITBOSS_EXECUTOR", "none")
     monkeypatch.setattr(run_events, "POLL_S", 0.01)
 
 
-async def collected(
+async def collect_events(
     stream: AsyncIterator[bytes], has_begun: asyncio.Event | None = None
 ) -> list[tuple[str, dict[str, Any]]]:
     """The kind and data of every event until the stream ends. `has_begun` is set with the first of them."""
@@ -46,7 +46,7 @@ def test_all_listeners_share_one_reader_and_get_every_tick_once(client: TestClie
     async def listen() -> list[list[tuple[str, dict[str, Any]]]]:
         streams = [feeds.stream(workspace, "local", run_id) for _ in range(5)]
         begun = [asyncio.Event() for _ in streams]
-        tasks = [asyncio.create_task(collected(*pair)) for pair in zip(streams, begun, strict=True)]
+        tasks = [asyncio.create_task(collect_events(*pair)) for pair in zip(streams, begun, strict=True)]
         await asyncio.gather(*(event.wait() for event in begun))
         await asyncio.to_thread(run_queued, workspace)
         return await asyncio.gather(*tasks)
@@ -76,7 +76,7 @@ def test_progress_tells_how_many_decisions_asked_ahead_were_used(
 
         async def listen() -> list[tuple[str, dict[str, Any]]]:
             begun = asyncio.Event()
-            task = asyncio.create_task(collected(RunFeeds().stream(workspace, "local", run_id), begun))
+            task = asyncio.create_task(collect_events(RunFeeds().stream(workspace, "local", run_id), begun))
             await begun.wait()
             await asyncio.to_thread(run_queued, workspace)
             return await task
@@ -126,6 +126,6 @@ def test_the_stream_of_a_run_that_is_deleted_ends(client: TestClient, workspace:
         stream = feeds.stream(workspace, "local", run_id)
         await anext(stream)
         await asyncio.to_thread(workspace.runs.delete, run_id)
-        return await collected(stream)
+        return await collect_events(stream)
 
     assert "done" not in [kind for kind, _ in asyncio.run(listen())]

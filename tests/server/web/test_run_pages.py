@@ -53,7 +53,7 @@ class ActiveElements(HTMLParser):
         self.handlers += [name for name, _ in attrs if name.startswith("on") or name == "style"]
 
 
-def started(workspace: Workspace, *proposals: dict[str, Any], name: str = "sample") -> Run:
+def start_run(workspace: Workspace, *proposals: dict[str, Any], name: str = "sample") -> Run:
     lines = [json.dumps({"tick_at": iso(FROM + n * HOUR_MS), "proposal": each}) for n, each in enumerate(proposals)]
     skill = plain_skill(["BTC"], "1h", name=name)
     request = PerpRequest(skill, FROM, TO, data_venue="demo", decisions="\n".join(lines))
@@ -66,7 +66,7 @@ def started(workspace: Workspace, *proposals: dict[str, Any], name: str = "sampl
 def test_the_list_filters_and_offers_boxes_to_compare(
     browser_session: TestClient, workspace: Workspace, run: Run
 ) -> None:
-    other = started(workspace, name="another")
+    other = start_run(workspace, name="another")
     page = browser_session.get("/runs").text
     assert f'href="/runs/{run.id}"' in page
     assert f'<input type="checkbox" name="run" value="{other.id}"' in page
@@ -82,7 +82,7 @@ def test_the_list_goes_on_where_the_page_ends(
     browser_session: TestClient, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pitboss.server.pages.runs.PAGE", 1)
-    started(workspace)
+    start_run(workspace)
     seen: list[str] = []
     path = "/runs"
     while path:
@@ -98,8 +98,8 @@ def test_the_list_goes_on_after_a_page_with_a_damaged_run(
 ) -> None:
     monkeypatch.setattr("pitboss.server.pages.runs.PAGE", 2)
     oldest = workspace.runs.listing().runs[-1]
-    damaged = started(workspace)
-    started(workspace, name="newest")
+    damaged = start_run(workspace)
+    start_run(workspace, name="newest")
     with closing(sqlite3.connect(workspace.home / "pitboss.db")) as database:
         database.execute("UPDATE runs SET model = 'other' WHERE id = ?", (damaged.id,))
         database.commit()
@@ -118,13 +118,13 @@ def test_the_list_goes_on_after_a_page_on_which_every_run_is_damaged(
     browser_session: TestClient, workspace: Workspace, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pitboss.server.pages.runs.PAGE", 1)
-    damaged = {started(workspace, name=f"damaged-{number}").id for number in range(5)}
+    damaged = {start_run(workspace, name=f"damaged-{number}").id for number in range(5)}
     with closing(sqlite3.connect(workspace.home / "pitboss.db")) as database:
         database.execute(
             "UPDATE runs SET model = 'other' WHERE skill_id IN (SELECT id FROM skills WHERE name LIKE 'damaged-%')"
         )
         database.commit()
-    started(workspace, name="newest")
+    start_run(workspace, name="newest")
     readable = [each.id for each in workspace.runs.listing().runs]
     assert run.id in readable[1:]
     shown: list[str] = []
@@ -164,7 +164,7 @@ def test_the_page_is_the_report_with_a_table_of_its_own(browser_session: TestCli
 
 def test_a_run_that_traded_little_says_why(browser_session: TestClient, workspace: Workspace, run: Run) -> None:
     too_large = {"action": "open_long", "symbol": "BTC", "size_usd": 9_000_000, "reason": "all of it"}
-    idle = started(workspace, *[too_large] * 3)
+    idle = start_run(workspace, *[too_large] * 3)
     page = browser_session.get(f"/runs/{idle.id}").text
     assert "Why it traded little: at 21 of 24 ticks nothing was proposed (21 the agent chose to hold); " in page
     assert "the engine refused 3 of 3 proposals (3 by R" in page
@@ -187,7 +187,7 @@ def test_a_worker_leaves_what_the_page_opens_with(client: TestClient, workspace:
 def test_a_page_that_its_worker_is_composing_is_awaited_without_reading_the_run(
     browser_session: TestClient, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = started(workspace, {"action": "no_op", "reason": "waits"})
+    run = start_run(workspace, {"action": "no_op", "reason": "waits"})
     fresh = replace(run, params={**run.params, "queued": {"report": True}}, finished_at=workspace.now())
     monkeypatch.setattr(run_access, "named_run", lambda *given: fresh)
     with monkeypatch.context() as patched:
@@ -260,7 +260,7 @@ def test_the_drawer_shows_rule_and_margin_of_a_refused_decision(client: TestClie
 
 
 def test_hostile_text_is_inert_in_page_table_and_drawer(client: TestClient, workspace: Workspace) -> None:
-    hostile = started(
+    hostile = start_run(
         workspace,
         {"action": "open_long", "symbol": "BTC", "size_usd": 9_000_000, "reason": HOSTILE},
         {"action": HOSTILE, "symbol": HOSTILE, "size_usd": HOSTILE, "reason": "x"},

@@ -43,6 +43,7 @@ from signer.hyperliquid.agent_desk import (
     stop,
     verdict,
 )
+from simulated_kill import Killed
 
 CLOID = "0x" + "ab" * 16
 
@@ -286,7 +287,7 @@ def test_every_other_type_of_action_is_refused(desk: AgentDesk, kind: str) -> No
     assert len(set(SDK_TYPES)) >= 50
 
 
-def spoiled(path: tuple[Any, ...], value: Any) -> dict[str, Any]:
+def changed_order(path: tuple[Any, ...], value: Any) -> dict[str, Any]:
     """An allowed order with one place of it changed or, for `...`, removed."""
     action = copy.deepcopy(order_action([order(cloid=CLOID), stop()]))
     place: Any = action
@@ -334,7 +335,7 @@ def test_a_policy_that_only_reduces_signs_exits_and_cancels_and_nothing_that_ope
 def test_an_order_that_is_not_exactly_of_its_form_is_refused(
     desk: AgentDesk, path: tuple[Any, ...], value: Any
 ) -> None:
-    assert desk.ask("a", spoiled(path, value), verdict())["code"] == "S01_MALFORMED"
+    assert desk.ask("a", changed_order(path, value), verdict())["code"] == "S01_MALFORMED"
     assert not desk.describe()["halted"]
 
 
@@ -398,10 +399,6 @@ def test_nonces_rise_even_if_the_clock_goes_back(desk: AgentDesk) -> None:
         nonces.append(desk.ask(f"n{number}", noop_action())["nonce"])
     last = START + 60 * MINUTE_MS
     assert nonces == [START, START + 1, START + 2, START + 3, START + 4, last, last + 1, last + 2]
-
-
-class Killed(BaseException):
-    """The process was killed."""
 
 
 class DiesSigning(HyperliquidScheme):
