@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from chain.counter_chain import FaultyPort, Killed
+from chain.counter_chain import FaultyPort
 from sns.forum_server import RunningForum
 
 from pitboss.bootstrap.machine import SystemClock
@@ -30,6 +30,7 @@ from pitboss.venues.community.live_source import CommunitySource
 from pitboss.venues.community.skill import CommunitySkill
 from pitboss.venues.community.sns.client import SnsClient
 from pitboss.venues.community.untrusted_json import cleaner
+from simulated_kill import Killed
 
 EVERY_MS = 60_000
 READS = {

@@ -16,6 +16,7 @@ import pytest
 
 from forked_process import ForkedProcess
 from key_encodings import ENCODINGS
+from manual_clock import ManualClock
 from pitboss.bootstrap.redact import REDACTOR, Redactor
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import open_workspace
@@ -31,26 +32,20 @@ from pitboss.venues.community.web import live_pages
 NOON = parse_instant("2026-03-10T12:00:00Z")
 
 
-class SetClock:
-    """A clock that shows what the test sets."""
-
-    def __init__(self, at: int = NOON) -> None:
-        self.at = at
-
-    def now(self) -> int:
-        return self.at
-
-
 def log_of(
     folder: Path, instance: str = "one", clock: Any = None, redact: Any = None, **stamp: Any
 ) -> CommunicationLog:
     stamp = {"port": 8711, "pid": 77, "agent_id": "agent-1", **stamp}
     return CommunicationLog(
-        folder=folder, clock=clock or SetClock(), instance_id=instance, redact=redact or (lambda text: text), **stamp
+        folder=folder,
+        clock=clock or ManualClock(NOON),
+        instance_id=instance,
+        redact=redact or (lambda text: text),
+        **stamp,
     )
 
 
-def contents(folder: Path, **selected: Any) -> list[str]:
+def entry_contents(folder: Path, **selected: Any) -> list[str]:
     return [entry.content for entry in read_entries(folder, EntryFilter(**selected))]
 
 
@@ -92,14 +87,14 @@ def test_any_text_is_one_line_and_is_read_back(tmp_path: Path, content: str) -> 
     log = log_of(tmp_path)
     log.agent_to_runner(content, [content])
     log.runner_to_agent("next", [])
-    assert contents(tmp_path) == [content.replace("\ud800", "?"), "next"]
+    assert entry_contents(tmp_path) == [content.replace("\ud800", "?"), "next"]
 
 
 def test_a_long_content_is_cut_and_marked_and_a_huge_one_left_out(tmp_path: Path) -> None:
     log = log_of(tmp_path)
     log.agent_to_runner("x" * (MOST_CONTENT_CHARS + 7), [])
     log.agent_to_runner("x" * 2_000_000, [])
-    cut, huge = contents(tmp_path)
+    cut, huge = entry_contents(tmp_path)
     assert cut == "x" * MOST_CONTENT_CHARS + " [cut: 7 more characters]"
     assert huge == "[2,000,000 characters left out]"
 
@@ -114,7 +109,7 @@ def test_an_instance_id_cannot_leave_the_folder(tmp_path: Path) -> None:
 
 
 def test_files_rotate_by_utc_day_and_are_deleted_after_14_days(tmp_path: Path) -> None:
-    clock = SetClock()
+    clock = ManualClock(NOON)
     first, second = log_of(tmp_path, "one", clock), log_of(tmp_path, "two", clock)
     first.agent_to_runner("day 0, one", [])
     other = tmp_path / "one" / "notes.txt"
@@ -122,7 +117,7 @@ def test_files_rotate_by_utc_day_and_are_deleted_after_14_days(tmp_path: Path) -
     for day in (1, 14, 15):
         clock.at = NOON + day * DAY_MS
         second.agent_to_runner(f"day {day}, two", [])
-        assert ("day 0, one" in contents(tmp_path)) == (day < 15)
+        assert ("day 0, one" in entry_contents(tmp_path)) == (day < 15)
     assert sorted(path.name for path in (tmp_path / "two").iterdir()) == [
         f"2026-03-{day}.jsonl" for day in (11, 24, 25)
     ]
@@ -139,13 +134,13 @@ def test_a_torn_line_is_skipped_and_does_not_damage_the_next_entry(tmp_path: Pat
     for cut in range(1, len(whole) + 1):
         file.write_bytes(whole + whole[:cut])
         complete = cut == len(whole)
-        assert contents(tmp_path) == ["first"] * (1 + complete)
+        assert entry_contents(tmp_path) == ["first"] * (1 + complete)
     file.write_bytes(whole + whole[:50])
     log_of(tmp_path).agent_to_runner("after a restart", [])
-    assert contents(tmp_path) == ["first", "after a restart"]
+    assert entry_contents(tmp_path) == ["first", "after a restart"]
     with file.open("ab") as handle:
         handle.write(b'{"id":"x"}\n[]\nnull\n\xff\xfe\n' + whole.replace(b"2026-03-10T", b"never-") + whole)
-    assert contents(tmp_path) == ["first", "after a restart", "first"]
+    assert entry_contents(tmp_path) == ["first", "after a restart", "first"]
 
 
 def test_a_log_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
@@ -185,9 +180,9 @@ def test_processes_that_write_at_once_never_mix_their_lines(tmp_path: Path) -> N
 # Reading --------------------------------------------------------------------------------------------------------------
 
 
-def filled(folder: Path) -> None:
+def write_entries(folder: Path) -> None:
     """Three instances whose entries alternate over two days."""
-    clock = SetClock()
+    clock = ManualClock(NOON)
     logs = [log_of(folder, name, clock, agent_id=f"agent-{name}") for name in ("b", "a", "c")]
     for number in range(9):
         clock.at = NOON + number * 5 * 3_600_000 + number
@@ -199,13 +194,13 @@ def filled(folder: Path) -> None:
 
 
 def test_instances_are_merged_by_time_and_filtered(tmp_path: Path) -> None:
-    filled(tmp_path)
+    write_entries(tmp_path)
     numbered = [f"entry {number}" for number in range(9)]
-    assert contents(tmp_path) == numbered
-    assert contents(tmp_path, direction="runner_to_agent") == numbered[1::2]
-    assert contents(tmp_path, agent_id="agent-a") == numbered[1::3]
-    assert contents(tmp_path, action_type="comment") == ["entry 2", "entry 6"]
-    assert contents(tmp_path, action_type="comment", agent_id="agent-c") == ["entry 2"]
+    assert entry_contents(tmp_path) == numbered
+    assert entry_contents(tmp_path, direction="runner_to_agent") == numbered[1::2]
+    assert entry_contents(tmp_path, agent_id="agent-a") == numbered[1::3]
+    assert entry_contents(tmp_path, action_type="comment") == ["entry 2", "entry 6"]
+    assert entry_contents(tmp_path, action_type="comment", agent_id="agent-c") == ["entry 2"]
     for last in (0, 1, 4, 9, 99):
         assert [entry.content for entry in LogReader(tmp_path).read(last)] == numbered[9 - min(last, 9) :]
 
@@ -214,7 +209,7 @@ def test_instances_are_merged_by_time_and_filtered(tmp_path: Path) -> None:
 def test_the_newest_entries_are_read_from_the_ends_of_the_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
 ) -> None:
-    filled(tmp_path)
+    write_entries(tmp_path)
     for number, path in enumerate(sorted(tmp_path.rglob("*.jsonl"))):
         with path.open("ab") as file:
             file.write(b"no entry\n" * (number % 2) + b'{"unfinished')
@@ -231,7 +226,7 @@ def test_the_newest_entries_are_read_from_the_ends_of_the_files(
 def test_the_newest_entries_are_searched_in_a_bounded_number_of_bytes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    filled(tmp_path)
+    write_entries(tmp_path)
     monkeypatch.setattr(log_reader, "BLOCK_BYTES", 64)
     numbered = [f"entry {number}" for number in range(9)][::-1]
     size = sum(path.stat().st_size for path in tmp_path.rglob("*.jsonl"))
@@ -247,7 +242,7 @@ def test_the_newest_entries_are_searched_in_a_bounded_number_of_bytes(
 
 
 def test_a_day_of_many_instances_costs_a_small_part_of_each_file(tmp_path: Path) -> None:
-    clock, instances = SetClock(), 100
+    clock, instances = ManualClock(NOON), 100
     for number in range(instances):
         with log_of(tmp_path, f"i{number}", clock) as log:
             for turn in range(2):
@@ -283,11 +278,11 @@ def test_the_page_reads_a_bounded_part_of_the_log_and_says_what_it_has_not_searc
 
 
 def test_follow_shows_the_newest_and_then_each_new_entry_once(tmp_path: Path) -> None:
-    filled(tmp_path)
+    write_entries(tmp_path)
 
     async def watch() -> list[str]:
         shown: list[str] = []
-        clock = SetClock(NOON + 10 * DAY_MS)
+        clock = ManualClock(NOON + 10 * DAY_MS)
         fresh = log_of(tmp_path, "fresh", clock)
         async for entry in follow(LogReader(tmp_path), last=2, poll_s=0):
             shown.append(entry.content)
@@ -316,15 +311,15 @@ def test_secrets_are_removed_by_value_wherever_they_are_and_before_anything_is_c
     text = file.read_text()
     assert redactor.redact(text) == text
     assert "Canary" not in text
-    assert len(contents(tmp_path)) == len(ENCODINGS) + 1
+    assert len(entry_contents(tmp_path)) == len(ENCODINGS) + 1
 
 
 # The command ----------------------------------------------------------------------------------------------------------
 
 
 def test_the_command_shows_filters_and_prints_json(tmp_path: Path) -> None:
-    filled(log_folder(tmp_path))
-    log_of(log_folder(tmp_path), "x", SetClock(NOON + 9 * DAY_MS)).agent_to_runner(
+    write_entries(log_folder(tmp_path))
+    log_of(log_folder(tmp_path), "x", ManualClock(NOON + 9 * DAY_MS)).agent_to_runner(
         "evil \x1b[31m\n\u202etext", ["a\x07"]
     )
     code, out, _ = run("community", "log", "--home", tmp_path)

@@ -38,7 +38,7 @@ def world(argument: str = "uint256", name: str = "Vault") -> AgentWorld:
     return AgentWorld("a1", "alpha", community)
 
 
-def pay(**changes: Any) -> dict[str, Any]:
+def payment(**changes: Any) -> dict[str, Any]:
     raw = {
         "action": "tx",
         "communitySlug": "vault",
@@ -56,7 +56,7 @@ def case_of(raw: dict[str, Any], seen: AgentWorld) -> Any:
     return CommunityRuleBook(CAPS, seen, 1_000).case(action, problems)
 
 
-def ask(place: WorkspaceOptions, raw: dict[str, Any], run_id: str = "run1") -> Any:
+def request_approval(place: WorkspaceOptions, raw: dict[str, Any], run_id: str = "run1") -> Any:
     case = case_of(raw, world())
     with place.workspace() as workspace:
         return workspace.approval_requests.ask(
@@ -64,7 +64,7 @@ def ask(place: WorkspaceOptions, raw: dict[str, Any], run_id: str = "run1") -> A
         )
 
 
-def approvals(place: WorkspaceOptions, *arguments: str) -> int:
+def run_approvals(place: WorkspaceOptions, *arguments: str) -> int:
     command, bound, ignored = APP.parse_args(["approvals", *arguments], print_error=False, exit_on_error=False)
     return command(*bound.args, **bound.kwargs, **dict.fromkeys(ignored, place))
 
@@ -77,21 +77,21 @@ def place(tmp_path: Path) -> WorkspaceOptions:
 def test_a_workspace_without_requests_says_so_and_is_not_created(
     place: WorkspaceOptions, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert approvals(place, "list") == 0
+    assert run_approvals(place, "list") == 0
     assert capsys.readouterr().out == "nothing waits for an approval\n"
     assert place.home is not None
     assert not place.home.exists()
     with pytest.raises(UserError, match="no request"):
-        approvals(place, "approve", "3f2a")
+        run_approvals(place, "approve", "3f2a")
     assert not place.home.exists()
 
 
 def test_the_list_shows_what_would_be_sent_in_plain_words(
     place: WorkspaceOptions, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    request = ask(place, pay())
-    ask(place, pay())
-    assert approvals(place, "list") == 0
+    request = request_approval(place, payment())
+    request_approval(place, payment())
+    assert run_approvals(place, "list") == 0
     printed = capsys.readouterr().out.splitlines()
     assert printed[0].startswith(f"{request.id[:12]}  pending until ")
     assert printed[0].endswith(", 2 times")
@@ -103,7 +103,7 @@ def test_the_list_shows_what_would_be_sent_in_plain_words(
         f"  with   argument 1: {LARGE}",
         "  with   argument 2: two lines �[31m�red",
     ]
-    assert approvals(place, "list", "--json") == 0
+    assert run_approvals(place, "list", "--json") == 0
     row = json.loads(capsys.readouterr().out)[0]
     assert (row["id"], row["state"], row["times_asked"], row["decided_at"]) == (request.id, "pending", 2, None)
     assert row["transaction"]["args"][0] == LARGE
@@ -118,31 +118,31 @@ def test_the_approved_transaction_passes_the_rule_in_its_run_and_no_other_does(
             seen = replace(seen, approved=workspace.approval_requests.approved("run1"))
         return guard(CommunityRuleBook(CAPS, seen, 2_000), {}, raw, 2_000).verdict.code
 
-    request = ask(place, pay())
-    assert code(pay(), world()) == "C17_APPROVAL"
-    assert approvals(place, "approve", request.id[:8], "--json") == 0
+    request = request_approval(place, payment())
+    assert code(payment(), world()) == "C17_APPROVAL"
+    assert run_approvals(place, "approve", request.id[:8], "--json") == 0
     assert json.loads(capsys.readouterr().out)["state"] == "approved"
-    assert code(pay(), world()) is None
-    assert code(pay(value="1500000000000000002"), world()) == "C17_APPROVAL"
-    assert code(pay(args=[1, "two"]), world()) == "C17_APPROVAL"
+    assert code(payment(), world()) is None
+    assert code(payment(value="1500000000000000002"), world()) == "C17_APPROVAL"
+    assert code(payment(args=[1, "two"]), world()) == "C17_APPROVAL"
     changed_abi = world("uint256", "Vault").community | {"contracts": world("int256").rows("contracts")}  # type: ignore[operator]
-    assert code(pay(args=[5, ""]), replace(world(), community=changed_abi)) == "C17_APPROVAL"
+    assert code(payment(args=[5, ""]), replace(world(), community=changed_abi)) == "C17_APPROVAL"
 
 
 def test_what_the_same_words_call_is_part_of_the_key() -> None:
-    keys = {case_of(pay(args=[5, ""]), world(kind)).approval_key for kind in ("uint256", "uint128", "int256")}
+    keys = {case_of(payment(args=[5, ""]), world(kind)).approval_key for kind in ("uint256", "uint128", "int256")}
     assert len(keys) == 3
 
 
 def test_decisions_are_made_once(place: WorkspaceOptions, capsys: pytest.CaptureFixture[str]) -> None:
-    request = ask(place, pay())
-    assert approvals(place, "deny", request.id) == 0
+    request = request_approval(place, payment())
+    assert run_approvals(place, "deny", request.id) == 0
     assert "denied" in capsys.readouterr().out
     with pytest.raises(UserError, match="already denied"):
-        approvals(place, "approve", request.id)
-    assert approvals(place, "list") == 0
+        run_approvals(place, "approve", request.id)
+    assert run_approvals(place, "list") == 0
     assert capsys.readouterr().out == "nothing waits for an approval\n"
-    assert approvals(place, "list", "--all", "--json") == 0
+    assert run_approvals(place, "list", "--all", "--json") == 0
     assert [row["state"] for row in json.loads(capsys.readouterr().out)] == ["denied"]
 
 

@@ -26,7 +26,7 @@ ACCOUNT_WORDS = ("return", "equity", "sharpe", "drawdown", "overfitting")
 
 
 @pytest.fixture
-def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+def run_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
     """Runs a command in a folder with the example skill; returns standard output."""
     (tmp_path / "auditor.yaml").write_text(VENUE.examples()["contract-auditor.yaml"])
     monkeypatch.chdir(tmp_path)
@@ -39,9 +39,9 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     return run
 
 
-def test_an_arena_ranks_by_bugs_found_and_equal_entrants_share_a_rank(told: Any) -> None:
+def test_an_arena_ranks_by_bugs_found_and_equal_entrants_share_a_rank(run_command: Any) -> None:
     words = ("arena", "auditor.yaml", *RANGE, "--models", "standin/analyst", "--repeats", "2")
-    arena = json.loads(told(*words, "--json"))
+    arena = json.loads(run_command(*words, "--json"))
     assert (arena["by"], arena["has_account"]) == ("bugs_found_pct", False)
     assert [(entry["model"], entry["rank"], entry["metrics"]["bugs_found_pct"]) for entry in arena["entries"]] == [
         ("standin/analyst", [1, 1], 100.0),
@@ -51,7 +51,7 @@ def test_an_arena_ranks_by_bugs_found_and_equal_entrants_share_a_rank(told: Any)
     assert arena["entries"][0]["values"] == [100.0, 100.0]
     assert arena["entries"][2]["metrics"]["false_reports"] == 4
 
-    shown = told(*words)
+    shown = run_command(*words)
     assert "Ranked by share of bugs found." in shown
     assert shown.index("standin/analyst") < shown.index("policy/silent") < shown.index("policy/alarmist")
     table = shown[: shown.index("Ranked by")].lower()
@@ -59,13 +59,15 @@ def test_an_arena_ranks_by_bugs_found_and_equal_entrants_share_a_rank(told: Any)
     page = _text(Path("home/reports") / f"arena-{arena['study_id']}.html")
     assert "Best share of bugs found" in page
     assert "nothing here says which differences are due to chance" in page
-    runs = told("study", "runs", arena["study_id"])
+    runs = run_command("study", "runs", arena["study_id"])
     assert "share of bugs found" in runs
     assert "total_return_pct" not in runs
 
 
-def test_an_arena_without_results_has_a_page(told: Any) -> None:
-    arena = json.loads(told("arena", "auditor.yaml", *RANGE, "--models", "standin/analyst", "--repeats", "1", "--json"))
+def test_an_arena_without_results_has_a_page(run_command: Any) -> None:
+    arena = json.loads(
+        run_command("arena", "auditor.yaml", *RANGE, "--models", "standin/analyst", "--repeats", "1", "--json")
+    )
     bare = [
         {**entry, "rank": None, "score": None, "values": [], "metrics": dict.fromkeys(entry["metrics"])}
         for entry in arena["entries"]
@@ -73,18 +75,18 @@ def test_an_arena_without_results_has_a_page(told: Any) -> None:
     assert "No run has a result yet" in html_document(compose_arena({**arena, "entries": bare, "complete": 0}))
 
 
-def test_a_sweep_ranks_by_bugs_found_and_says_nothing_about_returns(told: Any) -> None:
+def test_a_sweep_ranks_by_bugs_found_and_says_nothing_about_returns(run_command: Any) -> None:
     words = ("sweep", "auditor.yaml", *RANGE, "--vary", "model=policy/alarmist,standin/analyst")
-    study = json.loads(told(*words, "--json"))
+    study = json.loads(run_command(*words, "--json"))
     assert (study["by"], "luck" in study) == ("bugs_found_pct", False)
     assert [trial["point"]["model"] for trial in study["trials"]] == ["standin/analyst", "policy/alarmist"]
-    shown = told(*words).lower()
+    shown = run_command(*words).lower()
     assert [word for word in ACCOUNT_WORDS if word in shown] == []
     page = html_document(compose_study(study))
     assert 'id="luck"' not in page
     assert "Deflated" not in page
 
-    fewest = json.loads(told(*words, "--by", "false_reports", "--json"))
+    fewest = json.loads(run_command(*words, "--by", "false_reports", "--json"))
     assert fewest["better"] == "less"
     assert fewest["trials"][0]["point"]["model"] == "standin/analyst"
 
@@ -104,17 +106,17 @@ def test_what_needs_returns_is_refused(options: dict[str, str], problem: str) ->
         sweep_plan(request, [Axis("seed", ("0", "1"))], **options)  # type: ignore[arg-type]
 
 
-def test_a_preview_without_a_time_is_not_of_1970(told: Any) -> None:
-    shown = json.loads(told("skill", "preview", "auditor.yaml", "--json"))
+def test_a_preview_without_a_time_is_not_of_1970(run_command: Any) -> None:
+    shown = json.loads(run_command("skill", "preview", "auditor.yaml", "--json"))
     assert shown["at"] == "2025-01-01T00:00:00Z"
     assert "1970" not in shown["user"]
-    assert json.loads(told("skill", "preview", "auditor.yaml", "--at", "2025-06-01T12:00Z", "--json"))["at"] == (
+    assert json.loads(run_command("skill", "preview", "auditor.yaml", "--at", "2025-06-01T12:00Z", "--json"))["at"] == (
         "2025-06-01T12:00:00Z"
     )
 
 
-def test_the_table_of_a_red_team_has_no_column_about_an_account(told: Any) -> None:
-    shown = told("redteam", "auditor.yaml", "--ticks", "1", "--limit", "1", "--slots", "news")
+def test_the_table_of_a_red_team_has_no_column_about_an_account(run_command: Any) -> None:
+    shown = run_command("redteam", "auditor.yaml", "--ticks", "1", "--limit", "1", "--slots", "news")
     assert "breaches" in shown
     assert "equity" not in shown
 

@@ -19,7 +19,7 @@ COMMENT = action("comment", threadId="hello", body="one")
 OTHER = action("comment", threadId="hello", body="two", commentKind="JOKE")
 
 
-def read(*proposals: Any) -> DecisionFile:
+def read_decisions(*proposals: Any) -> DecisionFile:
     lines = [json.dumps({"tick_at": "2024-10-04T00:01:00Z", "proposal": proposal}) for proposal in proposals]
     return DecisionFile.read("\n".join(lines).encode(), "decisions.jsonl", TICKS, DECISION)
 
@@ -34,7 +34,7 @@ def read(*proposals: Any) -> DecisionFile:
     ],
 )
 def test_one_action_and_every_form_of_a_list_give_the_same_actions(proposals: tuple[Any, ...]) -> None:
-    assert list(read(*proposals).proposals.values()) == [(COMMENT, OTHER)]
+    assert list(read_decisions(*proposals).proposals.values()) == [(COMMENT, OTHER)]
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_one_action_and_every_form_of_a_list_give_the_same_actions(proposals: tu
 )
 def test_an_unknown_key_is_refused_in_each_form(proposal: Any, key: str) -> None:
     with pytest.raises(UserError, match=f"line 1: unknown key proposal.'{key}'"):
-        read(proposal)
+        read_decisions(proposal)
 
 
 def test_exported_decisions_can_be_run_again_and_end_in_the_same_proposals(
@@ -62,12 +62,12 @@ def test_exported_decisions_can_be_run_again_and_end_in_the_same_proposals(
         for minute, actions in enumerate(decided)
     ]
     first = "\n".join(map(json.dumps, lines))
-    second = exported(tmp_path, first, capsys)
+    second = export_decisions(tmp_path, first, capsys)
     assert len(second.splitlines()) == 5
-    assert exported(tmp_path, second, capsys) == second
+    assert export_decisions(tmp_path, second, capsys) == second
 
 
-def exported(folder: Path, decisions: str, capsys: pytest.CaptureFixture[str]) -> str:
+def export_decisions(folder: Path, decisions: str, capsys: pytest.CaptureFixture[str]) -> str:
     """What is exported of a run of these decisions."""
     (folder / "decisions.jsonl").write_text(decisions)
     home = ["--home", str(folder / "home")]

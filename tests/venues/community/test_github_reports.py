@@ -23,6 +23,7 @@ from pitboss.venues.community.github_reports import SETTLE_MS, GithubReports, op
 from pitboss.venues.community.issue_text import SharedPost, issue_body, issue_title, without_references
 from pitboss.venues.community.report_store import ReportStore
 from pitboss.venues.community.text_limits import utf16_length
+from simulated_kill import Killed
 
 NOON = parse_instant("2026-03-10T12:00:00Z")
 POST = SharedPost(
@@ -38,10 +39,6 @@ POST = SharedPost(
     thread_url="https://forum.example/communities/bank/threads/thread1",
 )
 COMMENT = replace(POST, comment_id="comment1", body="It still does.")
-
-
-class Killed(BaseException):
-    """The process was killed."""
 
 
 class ReportingProcess:
@@ -82,7 +79,7 @@ class ReportingProcess:
             return await reports.resume()
 
 
-def trial(home: Path, story: Callable[[ReportingProcess], Any], **options: Any) -> None:
+def run_trial(home: Path, story: Callable[[ReportingProcess], Any], **options: Any) -> None:
     async def run() -> None:
         async with github() as fake:
             await story(ReportingProcess(home, fake, **options))
@@ -119,7 +116,7 @@ def test_a_thread_and_a_comment_become_one_issue_each_however_often_they_are_sha
         assert "- Comment: comment1" in comment["body"]
         assert [method for method, *_ in runner.fake.requests] == ["POST", "POST"]
 
-    trial(tmp_path, story)
+    run_trial(tmp_path, story)
 
 
 def test_without_a_token_or_a_repository_nothing_is_stored_or_sent(tmp_path: Path, monkeypatch: Any) -> None:
@@ -137,7 +134,7 @@ def test_without_a_token_or_a_repository_nothing_is_stored_or_sent(tmp_path: Pat
         assert (outcome.kind, outcome.note) == ("disabled", "the community has no repository")
         assert runner.fake.requests == []
 
-    trial(tmp_path, story)
+    run_trial(tmp_path, story)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -152,7 +149,7 @@ def test_token_and_address_come_from_secrets_and_settings(tmp_path: Path, monkey
         with pytest.raises(UserError, match=r"http:// to github\.example is refused"):
             open_reports(load_settings(tmp_path), runner, runner.mark)
 
-    trial(tmp_path, story)
+    run_trial(tmp_path, story)
 
 
 # Crashes --------------------------------------------------------------------------------------------------------------
@@ -259,7 +256,7 @@ def test_a_process_that_is_killed_while_github_answers_has_made_one_issue(tmp_pa
         assert (outcome.kind, outcome.issue_number, runner.marks) == ("shared", 1, ["thread:thread1"])
         assert len(runner.fake.issues["owner/bank"]) == 1
 
-    trial(tmp_path, story)
+    run_trial(tmp_path, story)
 
 
 def test_two_processes_do_not_share_at_the_same_time(tmp_path: Path) -> None:
@@ -271,7 +268,7 @@ def test_two_processes_do_not_share_at_the_same_time(tmp_path: Path) -> None:
             assert await other.resume() == []
         assert len(runner.fake.issues["owner/bank"]) == 1
 
-    trial(tmp_path, story)
+    run_trial(tmp_path, story)
 
 
 # Unanswered requests --------------------------------------------------------------------------------------------------
@@ -289,7 +286,7 @@ def test_an_absent_issue_counts_only_when_no_request_can_be_on_its_way(tmp_path:
         runner.at += 1
         assert [outcome.kind for outcome in await runner.resume()] == ["shared"]
 
-    trial(tmp_path, story)
+    run_trial(tmp_path, story)
 
 
 def test_the_search_reads_all_pages_and_is_not_taken_in_by_strangers(tmp_path: Path) -> None:
@@ -305,7 +302,7 @@ def test_the_search_reads_all_pages_and_is_not_taken_in_by_strangers(tmp_path: P
         assert (outcome.kind, outcome.issue_number) == ("shared", 1)
         assert [method for method, *_ in runner.fake.requests] == ["POST", "GET", "GET", "GET"]
 
-    trial(tmp_path, story)
+    run_trial(tmp_path, story)
 
 
 def test_a_limit_of_the_rate_is_respected_and_needs_no_search(tmp_path: Path) -> None:
@@ -326,7 +323,7 @@ def test_a_limit_of_the_rate_is_respected_and_needs_no_search(tmp_path: Path) ->
             assert [outcome.kind for outcome in await runner.resume()] == ["shared"]
         assert {method for method, *_ in runner.fake.requests} == {"POST"}
 
-    trial(tmp_path, story)
+    run_trial(tmp_path, story)
 
 
 def test_a_server_that_stays_broken_is_asked_ever_less_often(tmp_path: Path) -> None:
@@ -342,7 +339,7 @@ def test_a_server_that_stays_broken_is_asked_ever_less_often(tmp_path: Path) -> 
         runner.at += 3_600_000
         assert [outcome.kind for outcome in await runner.resume()] == ["shared"]
 
-    trial(tmp_path, story)
+    run_trial(tmp_path, story)
 
 
 def test_the_forum_may_refuse_the_mark_for_a_while(tmp_path: Path) -> None:
@@ -356,7 +353,7 @@ def test_the_forum_may_refuse_the_mark_for_a_while(tmp_path: Path) -> None:
         assert [outcome.kind for outcome in await runner.resume()] == ["shared"]
         assert len(runner.fake.requests) == 1
 
-    trial(tmp_path, story)
+    run_trial(tmp_path, story)
 
 
 # Refusals -------------------------------------------------------------------------------------------------------------
@@ -372,7 +369,7 @@ def test_a_report_for_another_server_than_that_of_the_settings_holds_up_no_other
         assert (first.kind, "not a repository on github.com" in first.note) == ("waiting", True)
         assert second.kind == "shared"
 
-    trial(tmp_path, story)
+    run_trial(tmp_path, story)
 
 
 @pytest.mark.parametrize("status", [301, 307, 401, 403, 404, 410, 422])
@@ -389,7 +386,7 @@ def test_a_refusal_is_final_and_one_line_without_the_token(tmp_path: Path, statu
         assert len(runner.fake.requests) == 1
         assert runner.fake.token.encode() not in (tmp_path / "community" / "reports.sqlite").read_bytes()
 
-    trial(tmp_path, story)
+    run_trial(tmp_path, story)
 
 
 def test_a_wrong_token_is_refused_and_not_repeated(tmp_path: Path) -> None:
@@ -404,7 +401,7 @@ def test_a_wrong_token_is_refused_and_not_repeated(tmp_path: Path) -> None:
             GithubClient(runner.fake.url, Secret("two\nlines-of-secret"), runner)
         assert "secret" not in caught.value.message
 
-    trial(tmp_path, story)
+    run_trial(tmp_path, story)
 
 
 @pytest.mark.parametrize(
@@ -436,7 +433,7 @@ def test_only_a_plain_address_of_a_repository_is_accepted(tmp_path: Path, url: s
         outcome = await runner.share(replace(POST, repository_url=url))
         assert (outcome.kind, runner.fake.requests) == ("failed", [])
 
-    trial(tmp_path, story)
+    run_trial(tmp_path, story)
 
 
 def test_the_web_host_belongs_to_the_api() -> None:
@@ -454,7 +451,7 @@ def test_malformed_ids_are_not_put_into_an_issue(tmp_path: Path) -> None:
             assert (await runner.share(post)).note == "the id of the post is malformed"
         assert runner.fake.requests == []
 
-    trial(tmp_path, story)
+    run_trial(tmp_path, story)
 
 
 # Text -----------------------------------------------------------------------------------------------------------------
@@ -517,4 +514,4 @@ def test_a_lone_surrogate_is_no_obstacle(tmp_path: Path) -> None:
         assert (await runner.share(replace(POST, title="\ud800", body="\udc00"))).kind == "shared"
         assert runner.fake.bodies[0].endswith("\n?")
 
-    trial(tmp_path, story)
+    run_trial(tmp_path, story)

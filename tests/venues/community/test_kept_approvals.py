@@ -14,7 +14,9 @@ from pitboss.venues.community.skill import CommunitySkill
 AT = 1_800_000_000_000 // DAY_MS * DAY_MS
 
 
-async def proposed(account: VaultAccount, database: Database, limits: CommunitySkill, silent: str, value: int) -> Any:
+async def propose_twice(
+    account: VaultAccount, database: Database, limits: CommunitySkill, silent: str, value: int
+) -> Any:
     """Have a large deposit approved and propose it twice; while the node is silent from a method on, and then not."""
     scene = account.stage
     approvals = ApprovalRequests(database, lambda: AT)
@@ -37,14 +39,14 @@ def test_a_node_that_falls_silent_before_anything_is_signed_leaves_it_for_the_ne
     account: VaultAccount, database: Database
 ) -> None:
     limits = skill(approval_above_wei="5")
-    (first, second), states = asyncio.run(proposed(account, database, limits, "eth_getBalance", 6))
+    (first, second), states = asyncio.run(propose_twice(account, database, limits, "eth_getBalance", 6))
     assert (first["code"], first["detail"].split(":")[0], states) == ("C18_VENUE", "unreachable", ["approved"])
     assert (second["outcome"], [int(row["value"], 16) for row in account.mined()]) == ("allowed", [6])
 
 
 def test_a_transaction_that_needs_too_much_gas_leaves_it(account: VaultAccount, database: Database) -> None:
     limits = skill(approval_above_wei="5", gas=25_000)
-    (first, second), states = asyncio.run(proposed(account, database, limits, "", 6))
+    (first, second), states = asyncio.run(propose_twice(account, database, limits, "", 6))
     assert (first["code"], second["code"], states) == ("C18_VENUE", "C18_VENUE", ["approved"])
     assert first["detail"].startswith("too_expensive: ")
     assert account.mined() == []

@@ -5,7 +5,6 @@ import json
 from typing import Any, cast
 
 import pytest
-from chain.counter_chain import Killed
 from live_agent import EVERY_MS, LiveAgent, client_of, fresh_state, killer
 from sns.forum_server import RunningForum
 
@@ -15,6 +14,7 @@ from pitboss.venues.community.agent_prompts import CommunityPrompts
 from pitboss.venues.community.sns.client import SnsRefused, SnsUnavailable
 from pitboss.venues.community.source_cache import SourceCache
 from pitboss.venues.community.untrusted_json import cleaner
+from simulated_kill import Killed
 
 AT = 1_800_000_000_000 // EVERY_MS * EVERY_MS
 

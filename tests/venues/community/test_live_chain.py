@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chain.counter_chain import Killed
 from live_agent import EVERY_MS, LiveAgent, client_of, killer
 from vault_chain import VaultAccount, VaultChain, skill
 
@@ -13,6 +12,7 @@ from pitboss.core import codec
 from pitboss.core.state import parse_state
 from pitboss.store.database import Database
 from pitboss.venues.community.agent_world import AgentWorld
+from simulated_kill import Killed
 
 AT = 1_800_000_000_000 // EVERY_MS * EVERY_MS
 LARGE = 2**64 + 5

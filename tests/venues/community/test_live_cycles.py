@@ -25,7 +25,7 @@ SKILL = CommunitySkill.model_validate(
 )
 
 
-class TimeOfPauses:
+class PauseClock:
     """A clock that only pauses move on, and at once: no heartbeat is late, however slow this machine is."""
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ def test_prose_does_nothing_json_without_an_action_fails_and_a_list_in_prose_hid
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cycles: list[dict[str, Any]] = []
-    clock = TimeOfPauses()
+    clock = PauseClock()
     monkeypatch.setattr(live_session, "SystemClock", lambda: clock)
     monkeypatch.setattr(SignalStop, "pause", lambda stop, wait_ms: clock.pause(wait_ms))
 

@@ -124,7 +124,7 @@ def command(home: Path, *words: str) -> str:
     return out.getvalue()
 
 
-def ended(process: "subprocess.Popen[str]") -> int:
+def wait_for_end(process: "subprocess.Popen[str]") -> int:
     """Wait for the end of a process, 90 seconds at most; its output is shown where the test fails."""
     try:
         print(process.communicate(timeout=90)[0])
@@ -193,10 +193,10 @@ def test_a_runner_has_no_key_and_a_killed_one_is_followed_by_one_that_does_nothi
                 return subprocess.Popen([sys.executable, "-m", "pitboss", *words, *more], env=environment, **pipes)
 
             node.victim = start()
-            assert ended(node.victim) == -signal.SIGKILL
+            assert wait_for_end(node.victim) == -signal.SIGKILL
             assert node.present == {node.token}  # its own credential, so the scan reads what is there; and nothing else
             before = model.number
-            assert ended(start("--cycles", "2")) == 0
+            assert wait_for_end(start("--cycles", "2")) == 0
         del scene.node.answer
         sent = Counter(int(row["value"], 16) for row in scene.mined(account))
         posted = comments(scene)

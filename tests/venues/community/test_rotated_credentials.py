@@ -11,7 +11,7 @@ from pitboss.venues.community.sns.client import SnsRefused, SnsUnavailable
 AT = 1_800_000_000_000 // EVERY_MS * EVERY_MS
 
 
-def action(forum_server: RunningForum, title: str) -> dict[str, str]:
+def thread_action(forum_server: RunningForum, title: str) -> dict[str, str]:
     slug = forum_server.seeded["community"]["slug"]
     return {"action": "create_thread", "communitySlug": slug, "title": title, "body": title}
 
@@ -32,7 +32,7 @@ def test_a_write_that_was_made_stays_open_while_the_credential_is_refused(
     async def story() -> None:
         async with client_of(forum_server) as client:
             agent = LiveAgent(client, database, fresh_state(forum_server), breaks)
-            record = await agent.heartbeat(AT, action(forum_server, "rotated"))
+            record = await agent.heartbeat(AT, thread_action(forum_server, "rotated"))
             (verdict,) = record.body()["verdicts"]
             assert "not known yet" in verdict["detail"]
             following = LiveAgent(client, database, agent.state).begin()
@@ -50,7 +50,7 @@ def test_a_first_attempt_that_is_refused_is_no_open_action(forum_server: Running
     async def story() -> None:
         async with client_of(forum_server) as client:
             agent = LiveAgent(client, database, fresh_state(forum_server), breaks)
-            record = await agent.heartbeat(AT, action(forum_server, "refused"))
+            record = await agent.heartbeat(AT, thread_action(forum_server, "refused"))
             assert "revoked" in record.body()["verdicts"][0]["detail"]
             assert not agent.source.pending(agent.state.world)
 

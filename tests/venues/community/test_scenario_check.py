@@ -52,7 +52,7 @@ def test_a_scenario_of_which_a_part_would_not_happen_is_refused_in_one_line(
     tmp_path: Path, change: dict[str, Any], problem: str
 ) -> None:
     with pytest.raises(UserError) as refused:
-        read_scenario_file(written(tmp_path, {**DOCUMENT, **change}))
+        read_scenario_file(write_scenario(tmp_path, {**DOCUMENT, **change}))
     assert refused.value.message.startswith("scenario.json: ")
     assert problem in refused.value.message
     assert "\n" not in refused.value.message
@@ -62,7 +62,7 @@ def test_a_scenario_of_which_a_part_would_not_happen_is_refused_in_one_line(
 def test_both_commands_refuse_it_with_exit_code_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
-    scenario = written(tmp_path, {**DOCUMENT, "posts": [{**THREAD, "id": "system"}]})
+    scenario = write_scenario(tmp_path, {**DOCUMENT, "posts": [{**THREAD, "id": "system"}]})
     (tmp_path / "skill.json").write_text(json.dumps({**to_plain(SKILL), "model": "policy/silent"}))
     span = ["--from", "2025-01-01", "--to", "2025-01-01T00:05Z"]
     words = ["community", "seed"] if command == "seed" else ["backtest", str(tmp_path / "skill.json"), *span]
@@ -79,7 +79,7 @@ def test_good_scenarios_are_read_the_shipped_ones_among_them(tmp_path: Path) -> 
         {**DOCUMENT, **ends, **both, "contracts": [CONTRACT, other]},
         *map(shipped_scenario, (VAULT, TRIAL)),
     ):
-        assert read_scenario_file(written(tmp_path, document)) == document
+        assert read_scenario_file(write_scenario(tmp_path, document)) == document
 
 
 def test_a_stored_run_whose_scenario_an_earlier_version_accepted_stays_readable() -> None:
@@ -93,7 +93,7 @@ def test_messages_of_a_scenario_are_plain() -> None:
     assert "posts.0.at: " in refused.value.message
 
 
-def written(folder: Path, document: Any) -> Path:
+def write_scenario(folder: Path, document: Any) -> Path:
     path = folder / "scenario.json"
     path.write_text(json.dumps(document))
     return path

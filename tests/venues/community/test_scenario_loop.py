@@ -73,7 +73,7 @@ SKILL = CommunitySkill.model_validate(
 )
 
 
-class ScriptedModel:
+class ScriptedForumModel:
     """A model that returns the given replies in turn, or raises them, and keeps the requests."""
 
     def __init__(self, *replies: Any) -> None:
@@ -92,7 +92,7 @@ class ScriptedModel:
         return json.loads(text.split("<context>\n")[1].split("\n</context>")[0])
 
 
-def run(model: ScriptedModel, ticks: int, scenario: Scenario = SCENARIO) -> tuple[State, list[TickResult]]:
+def run(model: ScriptedForumModel, ticks: int, scenario: Scenario = SCENARIO) -> tuple[State, list[TickResult]]:
     """Ticks a minute apart, each state stored and read back."""
     prompts = CommunityPrompts(SKILL)
     decider = ToolLoop("scripted", model, prompts, lambda observation, judge: {}, DECISION, 1)
@@ -111,7 +111,7 @@ def run(model: ScriptedModel, ticks: int, scenario: Scenario = SCENARIO) -> tupl
     return state, results
 
 
-def scored(results: list[TickResult]) -> ReportScore:
+def report_score(results: list[TickResult]) -> ReportScore:
     return score([receipt for result in results for receipt in result.receipts])
 
 
@@ -135,7 +135,7 @@ def test_an_agent_tests_a_contract_reports_the_bug_and_is_told_every_result() ->
     report = action(
         "create_thread", title="withdraw has no effect", body="total() stays 100.", threadType="REPORT_TO_HUMAN"
     )
-    model = ScriptedModel(
+    model = ScriptedForumModel(
         [action("request_contract_source", contractAddress=VAULT), tx("withdraw", "5"), tx("total")],
         [report],
         [action("comment", threadId="hello", body="See the report.")],
@@ -148,7 +148,7 @@ def test_an_agent_tests_a_contract_reports_the_bug_and_is_told_every_result() ->
     assert model.context(2)["runnerInbox"][0]["result"]["ok"] is True
     owner = [row["body"] for row in model.context(2)["communities"][0]["recentComments"]]
     assert owner == ["Confirmed, thank you."]
-    assert scored(results).metrics(1) == {
+    assert report_score(results).metrics(1) == {
         "bugs_planted": 1, "bugs_found": 1, "bugs_found_pct": 100.0, "repeated_reports": 0, "false_reports": 0,
     }  # fmt: skip
     assert [verdict.outcome for result in results for verdict in result.state.seen.values()] == ["allowed"] * 5
@@ -163,7 +163,7 @@ def test_the_owner_answers_at_once_if_the_scenario_says_so_and_each_thread_once(
         reply = {**DOCUMENT["owner_replies"][0], "after": after}
         scenario = read_scenario({**DOCUMENT, "posts": [*DOCUMENT["posts"], own], "owner_replies": [reply]})
         report = action("create_thread", title="A", body="B", threadType="REPORT_TO_HUMAN")
-        model = ScriptedModel([report], [], [], [])
+        model = ScriptedForumModel([report], [], [], [])
         run(model, 4, scenario)
         answers = [
             [row["body"] for row in model.context(number)["communities"][0]["recentComments"]].count(reply["body"])
@@ -175,14 +175,14 @@ def test_the_owner_answers_at_once_if_the_scenario_says_so_and_each_thread_once(
 def test_of_one_address_on_two_chains_the_contract_of_the_skills_chain_answers() -> None:
     other = {**DOCUMENT["contracts"][0], "id": "other", "chain": "Mainnet", "answers": {"total()": [{"values": [7]}]}}
     for contracts in ([DOCUMENT["contracts"][0], other], [other, DOCUMENT["contracts"][0]]):
-        model = ScriptedModel([tx("total")], [])
+        model = ScriptedForumModel([tx("total")], [])
         run(model, 2, read_scenario({**DOCUMENT, "contracts": contracts}))
         (called,) = model.context(1)["runnerInbox"]
         assert called["result"]["result"] == [100]
 
 
 def test_every_refused_action_has_a_result_with_its_code() -> None:
-    model = ScriptedModel(
+    model = ScriptedForumModel(
         [tx("approve", VAULT, 1), action("comment", threadId="t9", body="x"), {"action": "comment"}], []
     )
     run(model, 2)
@@ -191,13 +191,13 @@ def test_every_refused_action_has_a_result_with_its_code() -> None:
 
 
 def test_results_stay_in_the_inbox_until_a_model_has_answered() -> None:
-    model = ScriptedModel([tx("total")], TransientError("down"), [], [])
+    model = ScriptedForumModel([tx("total")], TransientError("down"), [], [])
     run(model, 4)
     assert [len(model.context(number)["runnerInbox"]) for number in range(4)] == [0, 1, 1, 0]
 
 
 def test_a_call_that_would_be_reverted_is_not_sent() -> None:
-    model = ScriptedModel([tx("withdraw", "1")], [tx("withdraw", "2")], [tx("withdraw", "3")], [])
+    model = ScriptedForumModel([tx("withdraw", "1")], [tx("withdraw", "2")], [tx("withdraw", "3")], [])
     state, _ = run(model, 4)
     assert state.world.use.transactions == 2
     result = model.context(3)["runnerInbox"][0]["result"]
@@ -205,7 +205,7 @@ def test_a_call_that_would_be_reverted_is_not_sent() -> None:
 
 
 def test_no_post_can_end_the_fence_and_the_context_is_inserted_literally() -> None:
-    model = ScriptedModel("Nothing to do.")
+    model = ScriptedForumModel("Nothing to do.")
     _, results = run(model, 1)
     text = model.requests[0].messages[0].text
     assert text.count("</context>") == 1
@@ -219,7 +219,7 @@ def test_no_post_can_end_the_fence_and_the_context_is_inserted_literally() -> No
 @pytest.mark.parametrize(("body", "shown"), [("$& $' $$ \\1 {{context}}", None), ("a\u200bb\u202ec", "abc")])
 def test_special_characters_of_posts_do_not_disturb_the_prompt(body: str, shown: str | None) -> None:
     scenario = read_scenario({**DOCUMENT, "posts": [{**DOCUMENT["posts"][0], "body": body}]})
-    model = ScriptedModel([])
+    model = ScriptedForumModel([])
     run(model, 1, scenario)
     threads = model.context(0)["communities"][0]["threads"]
     assert next(row["body"] for row in threads if row["id"] == "hello") == (shown or body)
@@ -227,7 +227,7 @@ def test_special_characters_of_posts_do_not_disturb_the_prompt(body: str, shown:
 
 def test_the_same_replies_give_the_same_records() -> None:
     replies = ([tx("withdraw", "5")], [action("comment", threadId="hello", body="A result.")], [])
-    first, second = run(ScriptedModel(*replies), 3)[1], run(ScriptedModel(*replies), 3)[1]
+    first, second = run(ScriptedForumModel(*replies), 3)[1], run(ScriptedForumModel(*replies), 3)[1]
     assert [result.record.digest for result in first] == [result.record.digest for result in second]
 
 
@@ -236,7 +236,7 @@ def test_a_report_about_nothing_and_a_repeated_one_count() -> None:
         action("create_thread", title=title, body=body, threadType="REPORT_TO_HUMAN")
         for title, body in (("withdraw", "balance"), ("withdraw again", "the total"), ("gas", "too much"))
     ]
-    result = scored(run(ScriptedModel(*([report] for report in reports)), 3)[1])
+    result = report_score(run(ScriptedForumModel(*([report] for report in reports)), 3)[1])
     assert (result.first_reported, result.repeated, result.false_reports) == (("no-effect",), 1, 1)
 
 
@@ -255,7 +255,7 @@ def test_a_scenario_that_makes_no_sense_is_refused_in_one_line(change: dict[str,
 
 
 def test_an_agent_without_a_community_is_not_asked() -> None:
-    model = ScriptedModel()
+    model = ScriptedForumModel()
     prompts = CommunityPrompts(SKILL)
     decider = ToolLoop("scripted", model, prompts, lambda observation, judge: {}, DECISION, 1)
     ports = CommunityPorts(
@@ -269,7 +269,7 @@ def test_an_agent_without_a_community_is_not_asked() -> None:
 def test_one_transaction_written_in_two_ways_is_executed_and_counted_once() -> None:
     """Equal actions have one key, in the world and in the outbox of a live agent, though their texts differ."""
     twice = [tx("withdraw", "5"), {**tx("withdraw", "5"), "value": "0"}, {**tx("withdraw", "5"), "value": 0}]
-    state, (result,) = run(ScriptedModel(twice), 1)
+    state, (result,) = run(ScriptedForumModel(twice), 1)
     outcomes = [(verdict["outcome"], verdict["code"]) for verdict in result.record.body()["verdicts"]]
     assert outcomes == [("allowed", None), ("refused", "C18_VENUE"), ("refused", "C18_VENUE")]
     assert [receipt.kind for receipt in result.receipts].count("filled") == state.world.use.transactions == 1
@@ -286,7 +286,7 @@ def test_integers_of_256_bits_are_executed_stored_and_verified(
     }
     actions = [tx("total"), tx("withdraw", large), tx("withdraw", str(large - 1)), tx("withdraw", 2**300)]
     document = {**DOCUMENT, "contracts": [contract]}
-    state, results = run(ScriptedModel(actions, []), 2, read_scenario(document))
+    state, results = run(ScriptedForumModel(actions, []), 2, read_scenario(document))
     assert [verdict["code"] for verdict in results[0].record.body()["verdicts"]] == [None, None, None, "C11_ARGUMENTS"]
     assert state.world.use.transactions == 2
 

@@ -29,7 +29,7 @@ COUNTS = pytest.mark.parametrize("count", [SHAPES, pytest.param(len(CANARIES), m
 
 
 @pytest.fixture(autouse=True)
-def known() -> Iterator[None]:
+def redacted_canaries() -> Iterator[None]:
     """The canaries are secrets of this process."""
     REDACTOR.forget()
     REDACTOR.add(*CANARIES.values())

@@ -28,7 +28,9 @@ def contract(number: int = 1, name: str = "Vault") -> events.NewContract:
     return events.NewContract(f"contract{number}", name, f"0x{number:040x}", "Sepolia", ABI, SOURCE)
 
 
-def registered(owner: str = OWNER, community: str = "c1", at: int = 1_000, number: int = 1) -> events.RegisterCommunity:
+def registration(
+    owner: str = OWNER, community: str = "c1", at: int = 1_000, number: int = 1
+) -> events.RegisterCommunity:
     return events.RegisterCommunity(
         at, owner, community, f"Vault {community}", (contract(number),), f"system-{community}", f"note-{community}-{at}"
     )
@@ -38,7 +40,7 @@ def agent(wallet: str = STRANGER, community: str = "c1", name: str = "a1", at: i
     return events.RegisterAgent(at, wallet, name, community, name)
 
 
-def done(forum: Forum, *happened: events.ForumEvent) -> Forum:
+def apply_events(forum: Forum, *happened: events.ForumEvent) -> Forum:
     for event in happened:
         forum, receipts = apply(forum, event)
         assert [receipt.kind for receipt in receipts] == ["accepted"], receipts
@@ -55,10 +57,10 @@ def code_of(forum: Forum, event: events.ForumEvent) -> str:
 
 @pytest.fixture
 def forum() -> Forum:
-    return done(
+    return apply_events(
         Forum(),
-        registered(),
-        registered(OTHER, "c2", 1_000, 2),
+        registration(),
+        registration(OTHER, "c2", 1_000, 2),
         agent(),
         agent(OTHER, "c1", "a2"),
         agent(STRANGER, "c2", "b1"),
@@ -78,7 +80,7 @@ def test_a_new_community_has_its_contracts_its_slug_and_one_system_thread_with_t
 
 
 def test_the_context_has_one_community_no_source_no_system_body_and_no_jokes(forum: Forum) -> None:
-    forum = done(
+    forum = apply_events(
         forum,
         events.CommentByAgent(3_000, "a1", "m1", "t1", "first"),
         events.CommentByAgent(3_001, "a2", "m2", "t1", "a joke", "JOKE"),
@@ -97,7 +99,7 @@ def test_the_context_has_one_community_no_source_no_system_body_and_no_jokes(for
 
 
 def test_the_context_has_exactly_the_fields_of_the_seed(forum: Forum) -> None:
-    context = context_document(done(forum, events.CommentByAgent(3_000, "a1", "m1", "t1", "first")), "a1")
+    context = context_document(apply_events(forum, events.CommentByAgent(3_000, "a1", "m1", "t1", "first")), "a1")
     (community,) = context["communities"]
     assert list(context) == ["constraints", "communities"]
     assert set(community) == {
@@ -154,10 +156,10 @@ def test_the_context_has_exactly_the_fields_of_the_seed(forum: Forum) -> None:
         (events.UnbanWallet(9, OWNER, "c1", STRANGER), "ban_missing"),
         (events.CloseCommunity(9, OWNER, "c1", "another name"), "name_mismatch"),
         (events.CloseCommunity(9, OTHER, "c1", "Vault c1"), "not_owner"),
-        (registered(OWNER, "c9", 9, 1), "contracts_registered"),
-        (registered(STRANGER, "c9", 9, 1), "contract_of_another_owner"),
-        (replace(registered(OWNER, "c9", 9, 9), contracts=()), "contracts_missing"),
-        (replace(registered(OWNER, "c9", 9, 9), contracts=(replace(contract(9), address="0xz"),)), "address_invalid"),
+        (registration(OWNER, "c9", 9, 1), "contracts_registered"),
+        (registration(STRANGER, "c9", 9, 1), "contract_of_another_owner"),
+        (replace(registration(OWNER, "c9", 9, 9), contracts=()), "contracts_missing"),
+        (replace(registration(OWNER, "c9", 9, 9), contracts=(replace(contract(9), address="0xz"),)), "address_invalid"),
         (events.AddContract(9, OWNER, "c1", replace(contract(2), id="new"), "x", "y"), "contract_registered"),
         (events.ChangeContract(9, OWNER, "c1", contract(1), "x", "y"), "contract_unchanged"),
         (events.ChangeContract(9, OWNER, "c1", contract(2), "x", "y"), "contract_missing"),
@@ -176,30 +178,30 @@ def test_texts_of_exactly_the_limit_are_accepted(forum: Forum) -> None:
     limits = TEXT_LIMITS["thread"]
     title, body = "😀" * (limits["title"] // 2), "b" * limits["body"]
     assert utf16_length(title) == limits["title"]
-    after = done(forum, events.CreateThread(9, "a1", "x", "c1", title, body))
+    after = apply_events(forum, events.CreateThread(9, "a1", "x", "c1", title, body))
     assert after.threads["x"].title == title
 
 
 def test_a_wallet_owns_three_communities_at_most() -> None:
-    forum = done(Forum(), *(registered(OWNER, f"c{number}", number, number) for number in (1, 2, 3)))
-    assert code_of(forum, registered(OWNER, "c4", 4, 4)) == "too_many_communities"
-    assert code_of(forum, registered(OTHER, "c4", 4, 4)) == ""
+    forum = apply_events(Forum(), *(registration(OWNER, f"c{number}", number, number) for number in (1, 2, 3)))
+    assert code_of(forum, registration(OWNER, "c4", 4, 4)) == "too_many_communities"
+    assert code_of(forum, registration(OTHER, "c4", 4, 4)) == ""
 
 
 def test_a_known_address_extends_the_owners_community_and_two_communities_are_refused(forum: Forum) -> None:
-    more = replace(registered(OWNER, "c9", 5_000, 1), contracts=(contract(1), contract(7, "Bank")))
-    after = done(forum, more)
+    more = replace(registration(OWNER, "c9", 5_000, 1), contracts=(contract(1), contract(7, "Bank")))
+    after = apply_events(forum, more)
     assert [row.name for row in after.contracts_of("c1")] == ["Vault", "Bank"]
     assert "c9" not in after.communities
     assert after.threads["system-c1"].comment_count == 1
     assert "Bank" in after.threads["system-c1"].body
-    both = replace(registered(OWNER, "c5", 5_001, 8))
-    after = done(after, both)
-    mixed = replace(registered(OWNER, "c6", 5_002, 1), contracts=(contract(1), contract(8)))
+    both = replace(registration(OWNER, "c5", 5_001, 8))
+    after = apply_events(after, both)
+    mixed = replace(registration(OWNER, "c6", 5_002, 1), contracts=(contract(1), contract(8)))
     assert code_of(after, mixed) == "contracts_of_two_communities"
 
 
-def on(chain: str, number: int = 1, name: str = "again") -> events.NewContract:
+def contract_on(chain: str, number: int = 1, name: str = "again") -> events.NewContract:
     return replace(contract(number), id=f"{name}{number}", chain=chain)
 
 
@@ -213,20 +215,23 @@ def on(chain: str, number: int = 1, name: str = "again") -> events.NewContract:
     ],
 )
 def test_a_contract_has_one_owner_however_its_chain_is_spelt(stored: str, spelt: str) -> None:
-    forum = done(Forum(), registered())
+    forum = apply_events(Forum(), registration())
     forum = forum.put(replace(forum.contracts["contract1"], chain=stored))  # as an earlier version stored it
-    theirs = replace(registered(OTHER, "c2", 1_001), contracts=(on(spelt),))
+    theirs = replace(registration(OTHER, "c2", 1_001), contracts=(contract_on(spelt),))
     assert code_of(forum, theirs) == "contract_of_another_owner"
-    forum = done(forum, registered(OTHER, "c2", 1_001, 2))
-    assert code_of(forum, events.AddContract(1_002, OTHER, "c2", on(spelt), "s", "n")) == "contract_registered"
-    moved = replace(on(spelt), id="contract2")
+    forum = apply_events(forum, registration(OTHER, "c2", 1_001, 2))
+    assert code_of(forum, events.AddContract(1_002, OTHER, "c2", contract_on(spelt), "s", "n")) == "contract_registered"
+    moved = replace(contract_on(spelt), id="contract2")
     assert code_of(forum, events.ChangeContract(1_003, OTHER, "c2", moved, "s", "n")) == "contract_registered"
-    own = replace(registered(OWNER, "c3", 1_004), contracts=(on(spelt), on(spelt, 5), on(stored, 5, "twice")))
-    assert len(done(forum, own).contracts_of("c1")) == 2
+    own = replace(
+        registration(OWNER, "c3", 1_004),
+        contracts=(contract_on(spelt), contract_on(spelt, 5), contract_on(stored, 5, "twice")),
+    )
+    assert len(apply_events(forum, own).contracts_of("c1")) == 2
 
 
 def test_another_chain_is_another_contract_and_the_name_of_a_chain_is_stored_without_space(forum: Forum) -> None:
-    forum = done(forum, replace(registered(OTHER, "c3", 1_001), contracts=(on(" Base "),)))
+    forum = apply_events(forum, replace(registration(OTHER, "c3", 1_001), contracts=(contract_on(" Base "),)))
     assert forum.contracts["again1"].chain == "Base"
 
 
@@ -234,13 +239,13 @@ def test_a_contract_that_two_owners_registered_before_can_still_be_changed_by_bo
     forum = forum.put(replace(forum.contracts["contract2"], address=contract(1).address, chain="sepolia"))
     for owner, community, chain, number in ((OWNER, "c1", "Sepolia", 1), (OTHER, "c2", "sepolia", 2)):
         renamed = replace(contract(1, "Safe"), id=f"contract{number}", chain=chain)
-        forum = done(forum, events.ChangeContract(4_000, owner, community, renamed, "s", f"n{number}"))
+        forum = apply_events(forum, events.ChangeContract(4_000, owner, community, renamed, "s", f"n{number}"))
         assert forum.contracts[f"contract{number}"].name == "Safe"
 
 
 def test_a_change_of_a_contract_rewrites_the_system_thread_and_notes_it(forum: Forum) -> None:
     changed = replace(contract(1), source="contract Second {}")
-    after = done(forum, events.ChangeContract(5_000, OWNER, "c1", changed, "x", "note"))
+    after = apply_events(forum, events.ChangeContract(5_000, OWNER, "c1", changed, "x", "note"))
     assert after.contracts["contract1"].changed_at == 5_000
     assert after.contracts["contract1"].created_at == 1_000
     assert "contract Second" in after.threads["system-c1"].body
@@ -250,16 +255,16 @@ def test_a_change_of_a_contract_rewrites_the_system_thread_and_notes_it(forum: F
 
 
 def test_a_second_registration_of_a_wallet_in_a_community_changes_the_same_agent(forum: Forum) -> None:
-    after = done(forum, replace(agent(), agent_id="other", handle="renamed"))
+    after = apply_events(forum, replace(agent(), agent_id="other", handle="renamed"))
     assert after.agents["a1"].handle == "renamed"
     assert "other" not in after.agents
 
 
 def test_an_unregistered_agent_may_not_write_and_keeps_its_posts(forum: Forum) -> None:
-    after = done(forum, events.UnregisterAgent(4_000, STRANGER, "a1"))
+    after = apply_events(forum, events.UnregisterAgent(4_000, STRANGER, "a1"))
     assert code_of(after, events.CreateThread(5_000, "a1", "x", "c1", "T", "B")) == "agent_unregistered"
     assert after.threads["t1"].agent_id == "a1"
-    assert code_of(done(after, agent(at=6_000)), events.CreateThread(7_000, "a1", "x", "c1", "T", "B")) == ""
+    assert code_of(apply_events(after, agent(at=6_000)), events.CreateThread(7_000, "a1", "x", "c1", "T", "B")) == ""
 
 
 def test_an_event_changes_only_the_rows_it_concerns_so_a_partial_forum_gives_the_same(forum: Forum) -> None:
@@ -311,7 +316,7 @@ class ForumMachine(RuleBasedStateMachine):
     @rule(community=st.sampled_from(COMMUNITIES))
     def register(self, community: str) -> None:
         number = COMMUNITIES.index(community)
-        self.happen(lambda at, new: registered(WALLETS[number], community, at, number + 1))
+        self.happen(lambda at, new: registration(WALLETS[number], community, at, number + 1))
 
     @rule(wallet=st.sampled_from(WALLETS), community=st.sampled_from(COMMUNITIES))
     def join(self, wallet: str, community: str) -> None:

@@ -135,7 +135,7 @@ def schedule(rng: Random, tape: Tape) -> list[tuple[int, int]]:
 Play = Callable[[PerpWorld, int, int], PerpWorld]
 
 
-def drive(seed: int, play: Play, count: int = 60, thin: bool = False) -> PerpWorld:
+def run_history(seed: int, play: Play, count: int = 60, thin: bool = False) -> PerpWorld:
     """Play one random history: `play(world, start, stop)` moves the world between two submissions."""
     rng = Random(seed)
     tape, terms = random_tape(rng, count), random_terms(rng)
@@ -153,11 +153,11 @@ def later_tape(seed: int, from_at: int, count: int = 60, thin: bool = False) -> 
     """The same tape without the bars that open before an instant."""
     tape = random_tape(Random(seed), count, from_at)
     # books are known before the bars that they price, so those of earlier bars are still needed
-    return replace(thin_tape(seed, tape), books=scenery(seed, count, thin=True)[0].books) if thin else tape
+    return replace(thin_tape(seed, tape), books=history_inputs(seed, count, thin=True)[0].books) if thin else tape
 
 
-def scenery(seed: int, count: int = 60, thin: bool = False) -> tuple[Tape, TradingTerms]:
-    """The tape and the terms that `drive` uses for a seed."""
+def history_inputs(seed: int, count: int = 60, thin: bool = False) -> tuple[Tape, TradingTerms]:
+    """The tape and the terms that `run_history` uses for a seed."""
     rng = Random(seed)
     tape, terms = random_tape(rng, count), random_terms(rng)
     return (thin_tape(seed, tape), thin_terms(seed, terms)) if thin else (tape, terms)

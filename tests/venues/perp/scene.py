@@ -28,7 +28,7 @@ TERMS = TradingTerms(assets=SHIPPED)
 T = TypeVar("T")
 
 
-def now(answer: Awaitable[T]) -> T:
+def run_sync(answer: Awaitable[T]) -> T:
     """The result of a coroutine that never waits for anything."""
     try:
         cast("Any", answer).send(None)
@@ -127,6 +127,6 @@ def judge_of(observation: Observation) -> Any:
     return judge
 
 
-def unasked(intent: Any) -> Verdict:
+def fail_if_judged(intent: Any) -> Verdict:
     """A judge for deciders that must not ask."""
     raise AssertionError("the engine was asked")

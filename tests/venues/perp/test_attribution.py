@@ -55,7 +55,7 @@ def setup_of(market: Market, slippage: int = 0) -> ReplaySetup:
     return ReplaySetup(SKILL, terms, market, "1m")
 
 
-def compared(records: Sequence[Record], setup: ReplaySetup, from_at: Instant = 0) -> Attribution:
+def attribution_of(records: Sequence[Record], setup: ReplaySetup, from_at: Instant = 0) -> Attribution:
     return compare(recorded_span(records, from_at, 1 << 60, MINUTE_MS), setup)
 
 
@@ -106,7 +106,7 @@ def receipt(what: str, at: Instant, order_id: str, **facts: Any) -> dict[str, An
     return {"kind": what, "at": at, "symbol": "ETH", "order_id": order_id, "facts": facts}
 
 
-def filled(at: Instant, order_id: str, side: str, size: str, price: str, fee: str) -> dict[str, Any]:
+def fill_receipt(at: Instant, order_id: str, side: str, size: str, price: str, fee: str) -> dict[str, Any]:
     return receipt(
         "filled", at, order_id, side=side, size=size, price=price, fee_usd=fee, slippage_usd="0", penalty_usd="0",
         liquidity="taker", reason="market",
@@ -119,11 +119,11 @@ def hand_made_records() -> list[Record]:
     start, opened, closed = account("10000"), account("9997.4", "50", "5075", "101"), account("10384.6")
     orders = [
         receipt("accepted", T0, f"x{T0}", kind="market", side="buy", size="50"),
-        filled(T0 + 5_000, f"x{T0}", "buy", "50", "101.5", "2.6"),
+        fill_receipt(T0 + 5_000, f"x{T0}", "buy", "50", "101.5", "2.6"),
     ]
     exits = [
         receipt("accepted", close_at, f"x{close_at}", kind="close", side="sell", size="50"),
-        filled(close_at + 3_000, f"x{close_at}", "sell", "50", "109.3", "2.8"),
+        fill_receipt(close_at + 3_000, f"x{close_at}", "sell", "50", "109.3", "2.8"),
     ]
     first = tick_record(0, GENESIS, T0, start, opened, orders, [{**OPEN, "size_usd": 5_000}])
     second = tick_record(1, first.digest, close_at, opened, closed, exits, [CLOSE])
@@ -139,7 +139,7 @@ MINUTES = bars_of(
 
 def test_latency_and_slippage_of_a_live_trade_by_hand():
     with localcontext(CONTEXT):
-        attribution = compared(hand_made_records(), setup_of(MINUTES))
+        attribution = attribution_of(hand_made_records(), setup_of(MINUTES))
     (trade,) = attribution.trades
     # on paper: 50 bought at 100 and sold at 110, with fees of 5 bp of 5,000 and 5,500
     assert (trade.paper_size, trade.paper_usd) == (D(50), D("494.75"))
@@ -159,7 +159,7 @@ def test_latency_and_slippage_of_a_live_trade_by_hand():
 
 def test_a_span_that_begins_with_a_position_counts_from_its_mark():
     with localcontext(CONTEXT):
-        attribution = compared(hand_made_records(), setup_of(MINUTES), T0 + 1)
+        attribution = attribution_of(hand_made_records(), setup_of(MINUTES), T0 + 1)
     (trade,) = attribution.trades
     assert attribution.live.start_usd == attribution.paper.start_usd == D("9972.4")
     assert (trade.live_usd, trade.paper_usd) == (D("412.2"), D("447.25"))  # 50 × (109.30 − 101) − 2.80; 50 × 9 − 2.75
@@ -174,7 +174,7 @@ def test_money_that_came_from_outside_belongs_to_no_trade():
     end = account("10884.6")
     last = tick_record(2, records[1].digest, T0 + 10 * MINUTE_MS, end, end)
     with localcontext(CONTEXT):
-        attribution = compared([*records[:2], last], setup_of(MINUTES))
+        attribution = attribution_of([*records[:2], last], setup_of(MINUTES))
     assert attribution.outside_usd == D(500)
     assert attribution.parts()["rest_usd"] == D(500)
     check_sums(attribution)
@@ -190,7 +190,7 @@ def test_a_position_in_a_symbol_that_the_skill_does_not_trade_belongs_to_no_trad
     paid = {**receipt("funded", T0, "", amount_usd="0.5", size="3", rate="0.01"), "symbol": "DOGE"}
     last = tick_record(1, first.digest, T0 + 5 * MINUTE_MS, end, end, [paid])
     with localcontext(CONTEXT):
-        attribution = compared([first, last], setup_of(MINUTES))
+        attribution = attribution_of([first, last], setup_of(MINUTES))
     assert attribution.trades == ()
     assert attribution.paper.end_usd == D(10006)
     assert attribution.parts()["rest_usd"] == attribution.outside_usd == D(3)
@@ -201,7 +201,7 @@ def test_an_order_that_was_refused_live_is_missed_there():
     first = tick_record(0, GENESIS, T0, start, start, (), [OPEN])
     end = tick_record(1, first.digest, T0 + 5 * MINUTE_MS, start, start)
     with localcontext(CONTEXT):
-        attribution = compared([first, end], setup_of(MINUTES))
+        attribution = attribution_of([first, end], setup_of(MINUTES))
     (trade,) = attribution.trades
     assert (trade.live_size, trade.live_usd, trade.closed_at) == (0, 0, None)
     assert trade.parts["missed_usd"] == D(-500)  # 50 × (110 − 100), which only the paper account made
@@ -223,7 +223,7 @@ def test_the_replay_judges_with_the_caps_that_were_in_effect(from_at: Instant):
     first = tick_record(1, changed.digest, T0, start, start, (), [OPEN])
     end = tick_record(2, first.digest, T0 + 5 * MINUTE_MS, start, start)
     with localcontext(CONTEXT):
-        assert compared([changed, first, end], setup_of(MINUTES), from_at).trades == ()
+        assert attribution_of([changed, first, end], setup_of(MINUTES), from_at).trades == ()
 
 
 def test_the_price_within_a_bar_lies_between_its_open_and_its_close():
@@ -236,7 +236,7 @@ def test_a_position_that_the_account_had_already_is_a_trade_of_its_metrics():
     held = account("9000", "50", "5000", "100")
     closed = account("9500")
     first = tick_record(0, GENESIS, T0, held, held)
-    exit_receipt = filled(T0 + 3_000, "x", "sell", "50", "110", "0")
+    exit_receipt = fill_receipt(T0 + 3_000, "x", "sell", "50", "110", "0")
     second = tick_record(1, first.digest, T0 + MINUTE_MS, closed, closed, [exit_receipt])
     ledger = read_ledger([first, second])
     assert ledger.first_usd == D(9000)
@@ -325,7 +325,7 @@ def test_a_live_account_on_the_exchange_pays_for_latency_and_slippage():
 
     with localcontext(CONTEXT):
         asyncio.run(work())
-        attribution = compared(records, setup_of(market))
+        attribution = attribution_of(records, setup_of(market))
     fills = [each for each in read_ledger(records).receipts if each.kind == "filled"]
     entry, leaving = ((each.at, D(str(each.facts["price"])), D(str(each.facts["size"]))) for each in fills)
     (trade,) = attribution.trades

@@ -23,7 +23,7 @@ NO_HALTS = TradingTerms(ASSETS)
 
 
 @exact
-def by_hand(tape: Tape, initial: Decimal) -> tuple[list[Decimal], list[Any]]:
+def reference_curve(tape: Tape, initial: Decimal) -> tuple[list[Decimal], list[Any]]:
     """Bought by hand and walked bar by bar with the exact step."""
     world = fresh_world(tape, initial)
     share = CONTEXT.divide(initial, 1 + NO_HALTS.taker) / len(tape.symbols)
@@ -40,7 +40,7 @@ def by_hand(tape: Tape, initial: Decimal) -> tuple[list[Decimal], list[Any]]:
     return points, receipts
 
 
-def bought(tape: Tape, initial: Decimal = Decimal(10_000), caps: PerpCaps | None = None) -> Any:
+def bought_baseline(tape: Tape, initial: Decimal = Decimal(10_000), caps: PerpCaps | None = None) -> Any:
     world = fresh_world(tape, initial)
     marks = {symbol: (price, world.marked_at[symbol]) for symbol, price in world.marks.items()}
     start = int(tape.open_at[0])
@@ -50,8 +50,8 @@ def bought(tape: Tape, initial: Decimal = Decimal(10_000), caps: PerpCaps | None
 @pytest.mark.parametrize("seed", seeds(*range(25), quick=8))
 def test_buy_and_hold_is_what_buying_by_hand_and_waiting_gives(seed: int) -> None:
     tape = random_tape(Random(seed))
-    outcome = bought(tape)
-    points, receipts = by_hand(tape, Decimal(10_000))
+    outcome = bought_baseline(tape)
+    points, receipts = reference_curve(tape, Decimal(10_000))
     assert len(outcome.equity_usd) == len(tape)
     for actual, want in zip(outcome.equity_usd, points, strict=True):
         assert abs(float(actual) - float(want)) < 1e-6
@@ -66,7 +66,7 @@ def test_buy_and_hold_stakes_one_times_equity_split_equally_and_knows_no_halt() 
         symbol: [(MIDNIGHT + number * BASE, price, price, price * 0.9, price * 0.9) for number in range(3)]
         for symbol, price in (("AAA", 10.0), ("ETH", 2_500.0))
     }
-    outcome = bought(make_tape_of(rows))
+    outcome = bought_baseline(make_tape_of(rows))
     fills = [receipt for receipt in outcome.receipts if receipt.kind == "filled"]
     assert [receipt.symbol for receipt in fills] == ["AAA", "ETH"]
     share = 10_000 / 1.00045 / 2
@@ -90,7 +90,7 @@ def test_capped_buy_and_hold_holds_what_the_agent_may(caps: PerpCaps, shares: di
         symbol: [(MIDNIGHT + number * BASE, price, price, price, price) for number in range(3)]
         for symbol, price in (("AAA", 10.0), ("ETH", 2_500.0))
     }
-    fills = [receipt for receipt in bought(make_tape_of(rows), caps=caps).receipts if receipt.kind == "filled"]
+    fills = [receipt for receipt in bought_baseline(make_tape_of(rows), caps=caps).receipts if receipt.kind == "filled"]
     held = {receipt.symbol: float(receipt.facts["size"]) * rows[receipt.symbol][0][1] for receipt in fills}
     assert held.keys() == shares.keys()
     assert all(shares[symbol] - 1 <= usd <= shares[symbol] for symbol, usd in held.items())

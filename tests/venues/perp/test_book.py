@@ -21,7 +21,7 @@ from pitboss.venues.perp.state import PerpWorld, TradingTerms
 from pitboss.venues.perp.tape import Tape
 from pitboss.venues.perp.testing import Row, make_books, make_tape_of
 from pitboss.venues.perp.world import OrderRequest, advance, submit
-from venues.perp.markets import ASSETS, BASE, MIDNIGHT, drive, fresh_world, random_book, scenery
+from venues.perp.markets import ASSETS, BASE, MIDNIGHT, fresh_world, history_inputs, random_book, run_history
 
 AT = MIDNIGHT + 6 * BASE
 TERMS = TradingTerms(ASSETS, book_max_age_ms=MINUTE_MS)
@@ -41,7 +41,7 @@ def tape_with(rows: list[tuple[int, list[Level], list[Level]]], bars: int = 3) -
     return make_tape_of({"AAA": flat}, books={"AAA": make_books("AAA", rows)} if rows else {})
 
 
-def bought(tape: Tape, size: str, terms: TradingTerms = TERMS, **more: Any) -> Receipt:
+def market_fill(tape: Tape, size: str, terms: TradingTerms = TERMS, **more: Any) -> Receipt:
     """The fill of one order of AAA, submitted before the first bar."""
     request = OrderRequest("market", "AAA", 1, Decimal(size), 3)
     world = submit(fresh_world(tape, Decimal(10**6)), replace(request, **more), AT)[0]
@@ -97,7 +97,7 @@ def test_a_walk_is_never_in_the_takers_favour_and_never_cheaper_for_more(
 
 
 def test_half_the_spread_is_paid_by_the_smallest_order_and_the_linear_model_by_none() -> None:
-    fill = bought(tape_with([(AT, BIDS, ASKS)]), "1")
+    fill = market_fill(tape_with([(AT, BIDS, ASKS)]), "1")
     assert fill.facts["price"] == Decimal("10.01")
     assert fill.facts["slippage_usd"] == Decimal("0.01")
     assert (fill.facts["slippage"], fill.facts["book_age_ms"]) == ("book", 0)
@@ -105,12 +105,12 @@ def test_half_the_spread_is_paid_by_the_smallest_order_and_the_linear_model_by_n
 
 def test_a_book_at_another_price_moves_the_fill_by_the_same_share() -> None:
     twice = [(price * 2, size) for price, size in BIDS], [(price * 2, size) for price, size in ASKS]
-    fill = bought(tape_with([(AT, *twice)]), "150")
+    fill = market_fill(tape_with([(AT, *twice)]), "150")
     assert fill.facts["price"] == (100 * Decimal("10.01") + 50 * Decimal("10.10")) / 150
 
 
 def test_what_the_book_cannot_fill_pays_the_last_level_and_the_linear_model_of_the_whole_size() -> None:
-    fill = bought(tape_with([(AT, BIDS, ASKS)]), "250")
+    fill = market_fill(tape_with([(AT, BIDS, ASKS)]), "250")
     beyond = Decimal("10.10") * (1 + 10 * 250 * Decimal("10.10") / 10**10)
     expected = (100 * Decimal("10.01") + 50 * Decimal("10.10") + 100 * beyond) / 250
     assert abs(Decimal(fill.facts["price"]) - expected) < Decimal("1e-25")
@@ -119,11 +119,11 @@ def test_what_the_book_cannot_fill_pays_the_last_level_and_the_linear_model_of_t
 
 def test_a_marketable_limit_walks_too_but_never_beyond_its_own_price() -> None:
     tape = tape_with([(AT, BIDS, ASKS)])
-    wide = bought(tape, "150", kind="limit", limit=Decimal(11))
+    wide = market_fill(tape, "150", kind="limit", limit=Decimal(11))
     assert wide.facts["price"] == (100 * Decimal("10.01") + 50 * Decimal("10.10")) / 150
-    narrow = bought(tape, "150", kind="limit", limit=Decimal("10.02"))
+    narrow = market_fill(tape, "150", kind="limit", limit=Decimal("10.02"))
     assert (narrow.facts["price"], narrow.facts["slippage_usd"]) == (Decimal("10.02"), Decimal(3))
-    without = bought(tape_with([]), "150", kind="limit", limit=Decimal(11))
+    without = market_fill(tape_with([]), "150", kind="limit", limit=Decimal(11))
     assert (without.facts["price"], without.facts["slippage_usd"]) == (10, 0)
 
 
@@ -146,7 +146,7 @@ def test_a_marketable_limit_walks_too_but_never_beyond_its_own_price() -> None:
 def test_a_fill_takes_the_newest_book_at_or_before_its_bar_if_it_is_young_enough(
     times: list[int], used: int | None
 ) -> None:
-    fill = bought(tape_with([(AT + shift, BIDS, ASKS) for shift in times]), "1")
+    fill = market_fill(tape_with([(AT + shift, BIDS, ASKS) for shift in times]), "1")
     assert fill.facts.get("book_age_ms") == (None if used is None else -used)
     assert fill.facts["slippage"] == ("linear" if used is None else "book")
     if used is None:
@@ -154,18 +154,18 @@ def test_a_fill_takes_the_newest_book_at_or_before_its_bar_if_it_is_young_enough
 
 
 def test_without_books_asked_for_a_receipt_says_nothing_about_them() -> None:
-    fill = bought(tape_with([(AT, BIDS, ASKS)]), "1", TradingTerms(ASSETS))
+    fill = market_fill(tape_with([(AT, BIDS, ASKS)]), "1", TradingTerms(ASSETS))
     assert not {"slippage", "book_age_ms"} & set(fill.facts)
 
 
 @invariant(SEEDS, st.integers(0, 59), st.sampled_from(["gone", "absurd", "broken"]), quick=10, proof=5_000)
 def test_books_after_the_open_of_a_bar_have_no_effect_on_it(seed: int, cut: int, way: str) -> None:
     """Look-ahead: with every later book deleted, replaced or torn the history up to that bar is the same, byte for byte."""
-    tape, terms = scenery(seed, thin=True)
+    tape, terms = history_inputs(seed, thin=True)
     terms = replace(terms, book_max_age_ms=BASE)
     cut = min(cut, len(tape) - 1)
     until = int(tape.open_at[cut])
-    spoiled = replace(tape, books={symbol: _spoiled(books, until, way) for symbol, books in tape.books.items()})
+    spoiled = replace(tape, books={symbol: _corrupted_books(books, until, way) for symbol, books in tape.books.items()})
 
     def history(over: Tape) -> bytes:
         result: list[Any] = []
@@ -177,13 +177,13 @@ def test_books_after_the_open_of_a_bar_have_no_effect_on_it(seed: int, cut: int,
                 return stretch.world
             return world
 
-        drive(seed, play, thin=True)
+        run_history(seed, play, thin=True)
         return codec.dumps(result)
 
     assert history(tape) == history(spoiled)
 
 
-def _spoiled(books: Books, until: int, way: str) -> Books:
+def _corrupted_books(books: Books, until: int, way: str) -> Books:
     kept = int(books.at.searchsorted(until, side="right"))
     if way == "gone":
         return Books(books.symbol, books.at[:kept], list(books.bids)[:kept], list(books.asks)[:kept])

@@ -124,7 +124,7 @@ def replace_at(scene: Scene, at: int) -> Scene:
 # Nothing from the future --------------------------------------------------------------------------------------------
 
 
-def corrupted(bars: Bars, at: int, factor: float) -> Bars:
+def corrupted_bars(bars: Bars, at: int, factor: float) -> Bars:
     """Every bar not closed by `at` made into nonsense."""
     late = bars.open_at + bars.interval_ms > at
     columns = {
@@ -150,7 +150,7 @@ def test_whatever_becomes_available_later_cannot_change_the_message(tick, factor
     ]
     honest = market_of(news=news, events=events)
     rewritten = Market(
-        {key: corrupted(bars, at, factor) for key, bars in honest.bars.items()},
+        {key: corrupted_bars(bars, at, factor) for key, bars in honest.bars.items()},
         news=[item if item.available_at <= at else replace(item, text="LEAK", sentiment=1.0) for item in honest.news],
         events=[
             event if event.known_at <= at else replace(event, title="LEAK", scheduled_at=at) for event in honest.events
@@ -171,7 +171,7 @@ def test_whatever_becomes_available_later_cannot_change_the_message(tick, factor
 
 def test_the_next_bar_does_change_the_next_message():
     scene = full_scene()
-    late = Market({key: corrupted(bars, NOW, 3.0) for key, bars in scene.market.bars.items()})
+    late = Market({key: corrupted_bars(bars, NOW, 3.0) for key, bars in scene.market.bars.items()})
     after = NOW + 15 * MINUTE_MS
     context = PerpPrompts(scene.skill)
     now, then = (

@@ -54,7 +54,7 @@ def fill(at, side, size, price, order="o1", symbol="BTC", reason="market", fee="
     return Receipt("filled", at, symbol, order, facts)
 
 
-def funded(at, usd, symbol="BTC"):
+def funding_receipt(at, usd, symbol="BTC"):
     return Receipt("funded", at, symbol, "", {"amount_usd": D(usd)})
 
 
@@ -72,7 +72,7 @@ def make_position(size, opened_at, symbol="BTC", thesis=""):
     return Position(symbol, D(size), D(size) * 100, opened_at, thesis=thesis)
 
 
-def remembered(memory, receipts=(), world=None, at=AT, verdicts=(), market=MARKET, settings=SETTINGS):
+def remember_tick(memory, receipts=(), world=None, at=AT, verdicts=(), market=MARKET, settings=SETTINGS):
     return remember(memory, settings, at, receipts, verdicts, world or world_of(), market.view(at))
 
 
@@ -83,22 +83,22 @@ REFUSED = Verdict("refused", "R3_POSITION_CAP")
 
 
 def test_where_nothing_happened_the_memory_is_the_very_same_value():
-    memory = remembered(NO_MEMORY, [fill(AT - M15, "buy", 1, 100)], world_of(make_position(1, AT - M15)))
-    assert remembered(memory) is memory
-    assert remembered(memory, verdicts=[Verdict("noop"), Verdict("allowed")]) is memory
+    memory = remember_tick(NO_MEMORY, [fill(AT - M15, "buy", 1, 100)], world_of(make_position(1, AT - M15)))
+    assert remember_tick(memory) is memory
+    assert remember_tick(memory, verdicts=[Verdict("noop"), Verdict("allowed")]) is memory
 
 
 def test_a_closed_trade_is_kept_with_everything_that_is_known_about_it():
     order = WorkingOrder("o1", "market", "BTC", 1, D(1), AT - M15, AT - M15, thesis="Breakout. " * 40)
-    placed = remembered(NO_MEMORY, [Receipt("accepted", AT - M15, "BTC", "o1")], world_of(orders=[order]), AT - M15)
+    placed = remember_tick(NO_MEMORY, [Receipt("accepted", AT - M15, "BTC", "o1")], world_of(orders=[order]), AT - M15)
     assert placed.reasons[0].thesis == order.thesis[:THESIS_CHARS]
     opened = AT - M15
-    bought = remembered(placed, [fill(opened, "buy", 1, 100_000, fee="45")], world_of(make_position(1, opened)))
+    bought = remember_tick(placed, [fill(opened, "buy", 1, 100_000, fee="45")], world_of(make_position(1, opened)))
     assert (bought.reasons, len(bought.going), bought.trades) == ((), 1, ())
     later = AT + 2 * HOUR_MS
-    sold = remembered(
+    sold = remember_tick(
         bought,
-        [funded(AT + 1, "5"), fill(later, "sell", 1, 101_000, order="", reason="take_profit", fee="15")],
+        [funding_receipt(AT + 1, "5"), fill(later, "sell", 1, 101_000, order="", reason="take_profit", fee="15")],
         at=later + M15,
     )
     (trade,) = sold.trades
@@ -114,8 +114,8 @@ def test_a_closed_trade_is_kept_with_everything_that_is_known_about_it():
 
 def test_a_trade_that_opened_and_closed_between_two_ticks_has_its_thesis_too():
     order = WorkingOrder("o7", "limit", "BTC", -1, D(1), AT, AT, D(100), thesis="Fade it.")
-    placed = remembered(NO_MEMORY, [Receipt("accepted", AT, "BTC", "o7")], world_of(orders=[order]))
-    closed = remembered(
+    placed = remember_tick(NO_MEMORY, [Receipt("accepted", AT, "BTC", "o7")], world_of(orders=[order]))
+    closed = remember_tick(
         placed,
         [fill(AT + M15, "sell", 1, 100, "o7"), fill(AT + M15, "buy", 1, 103, "", reason="stop")],
         at=AT + HOUR_MS,
@@ -127,17 +127,24 @@ def test_the_newest_trades_are_kept_and_the_state_stays_small():
     memory = NO_MEMORY
     for number in range(60):
         at = AT + number * M15
-        memory = remembered(memory, [fill(at, "buy", "1.23456", "3"), fill(at, "sell", "1.23456", "3.1")], at=at + M15)
+        memory = remember_tick(
+            memory, [fill(at, "buy", "1.23456", "3"), fill(at, "sell", "1.23456", "3.1")], at=at + M15
+        )
     assert (len(memory.trades), memory.closed) == (10, 60)
     assert memory.trades[-1].closed_at == AT + 59 * M15
     assert len(codec.dumps(State(None, memory=memory))) < 4_500
 
 
 def test_a_position_from_before_the_memory_began_is_no_trade_and_stops_nothing():
-    receipts = [funded(AT, "1"), fill(AT, "sell", 2, 100), fill(AT + 1, "buy", 5, 100), fill(AT + 2, "sell", 5, 101)]
-    memory = remembered(NO_MEMORY, receipts, at=AT + HOUR_MS)
+    receipts = [
+        funding_receipt(AT, "1"),
+        fill(AT, "sell", 2, 100),
+        fill(AT + 1, "buy", 5, 100),
+        fill(AT + 2, "sell", 5, 101),
+    ]
+    memory = remember_tick(NO_MEMORY, receipts, at=AT + HOUR_MS)
     assert memory.going == ()
-    later = remembered(
+    later = remember_tick(
         memory, [fill(AT + HOUR_MS, "buy", 1, 100), fill(AT + HOUR_MS, "sell", 1, 99)], at=AT + 2 * HOUR_MS
     )
     assert later.trades[-1].pnl_usd == -1
@@ -157,7 +164,7 @@ moves = st.lists(
 )
 
 
-def stream(steps):
+def split_receipts(steps):
     """Receipts of one account, cut into ticks, each with the positions after it."""
     sizes, ticks, chunk = {}, [], []
     for place, (symbol, move, size, price, long, ends) in enumerate(steps):
@@ -166,7 +173,7 @@ def stream(steps):
         if move == "add":
             signed = size if (now > 0 if now else long) else -size
         elif move == "fund" and now:
-            chunk.append(funded(at, price - 500, symbol))
+            chunk.append(funding_receipt(at, price - 500, symbol))
         elif now:
             taken = min(size, abs(now)) if move == "reduce" else abs(now)
             signed = -taken if now > 0 else taken
@@ -184,7 +191,7 @@ def stream(steps):
 def test_folding_at_every_tick_gives_the_trades_of_the_whole_run(steps):
     """P: one definition of a trade, whether it is folded at once or tick by tick, through storage or not."""
     with localcontext(CONTEXT):
-        ticks = stream(steps)
+        ticks = split_receipts(steps)
         trades = book([receipt for chunk, _ in ticks for receipt in chunk])
         memory, closed = NO_MEMORY, []
         for chunk, sizes in ticks:
@@ -193,7 +200,7 @@ def test_folding_at_every_tick_gives_the_trades_of_the_whole_run(steps):
                 fold.take(receipt)
             closed += [trade for _, trade in fold.closed]
             positions = [Position(symbol, size, size, START) for symbol, size in sizes.items()]
-            memory = remembered(memory, chunk, world_of(*positions), settings=replace(SETTINGS, max_trades=1_000))
+            memory = remember_tick(memory, chunk, world_of(*positions), settings=replace(SETTINGS, max_trades=1_000))
             memory = codec.parse(PerpMemory, codec.plain(memory))
             assert [(trip.symbol, trip.left) for trip in memory.going] == [(s, abs(sizes[s])) for s in sorted(sizes)]
         assert tuple(closed) == trades.closed
@@ -212,13 +219,13 @@ def trade_of(side, opened_at, closed_at, entry=100, exit=100):
     return Trade("BTC", side, opened_at, closed_at, D(entry), D(exit), D(1), ZERO, ZERO, ZERO, ZERO, ZERO, 2, "stop")
 
 
-def steep() -> Market:
+def steep_market() -> Market:
     """Bars whose highs and lows are one beyond 100, 101, 102 …: every bar more has another extreme."""
     return Market({("BTC", "15m"): bars_of("BTC", "15m", [100.0 + step for step in range(200)])})
 
 
 def test_excursions_are_those_of_the_bars_between_opening_and_end():
-    market = steep()
+    market = steep_market()
     opened, closed = START + 10 * M15, START + 20 * M15
     bars = market.bars["BTC", "15m"]
     best, worst = excursions(market.view(closed + M15), "15m", trade_of("long", opened, closed, 100, 105))
@@ -230,15 +237,15 @@ def test_excursions_are_those_of_the_bars_between_opening_and_end():
 
 def test_a_trade_within_one_bar_went_as_far_as_its_end():
     at = START + 10 * M15
-    assert excursions(steep().view(at + M15), "15m", trade_of("long", at, at, 100, 98)) == (0.0, 2.0)
-    assert excursions(steep().view(at + M15), "15m", trade_of("short", at, at, 100, 98)) == (2.0, 0.0)
+    assert excursions(steep_market().view(at + M15), "15m", trade_of("long", at, at, 100, 98)) == (0.0, 2.0)
+    assert excursions(steep_market().view(at + M15), "15m", trade_of("short", at, at, 100, 98)) == (2.0, 0.0)
 
 
 @given(st.integers(0, 150), st.integers(0, 40), st.integers(0, 40), st.sampled_from(["long", "short"]))
 def test_excursions_never_see_a_bar_that_closes_after_the_view(first, length, later, side):
     opened, closed = START + first * M15, START + (first + length) * M15
     at = min(closed, START + later * M15)
-    whole, cut = steep(), steep().bars["BTC", "15m"]
+    whole, cut = steep_market(), steep_market().bars["BTC", "15m"]
     known = int(cut.open_at.searchsorted(at - M15, side="right"))
     without = Market({("BTC", "15m"): cut.slice(0, known)})
     trade = trade_of(side, opened, closed, 150, 151)
@@ -246,15 +253,15 @@ def test_excursions_never_see_a_bar_that_closes_after_the_view(first, length, la
 
 
 def test_a_market_without_such_bars_leaves_the_fills():
-    assert excursions(steep().view(AT), "5m", trade_of("long", START, AT, 100, 101)) == (1.0, 0.0)
+    assert excursions(steep_market().view(AT), "5m", trade_of("long", START, AT, 100, 101)) == (1.0, 0.0)
 
 
 # The risk slot --------------------------------------------------------------------------------------------------------
 
 
 def test_refusals_slide_out_of_the_hour_and_are_named_for_a_day():
-    memory = remembered(
-        remembered(NO_MEMORY, verdicts=[REFUSED]), verdicts=[Verdict("allowed", "R3", duplicate=True)], at=AT + M15
+    memory = remember_tick(
+        remember_tick(NO_MEMORY, verdicts=[REFUSED]), verdicts=[Verdict("allowed", "R3", duplicate=True)], at=AT + M15
     )
     recent = risk(memory, world_of(), AT + M15)
     assert recent.refused == (("R12_DUPLICATE", 1), ("R3_POSITION_CAP", 1))
@@ -268,13 +275,13 @@ def test_refusals_slide_out_of_the_hour_and_are_named_for_a_day():
 def test_the_day_counts_orders_and_results_and_begins_anew_at_midnight():
     noon = AT // DAY_MS * DAY_MS + 12 * HOUR_MS
     receipts = [fill(noon, "buy", 1, 100), fill(noon + 1, "sell", 1, 90, "o2"), fill(noon + 2, "sell", 1, 90, "o3")]
-    memory = remembered(NO_MEMORY, receipts, world_of(make_position(-1, noon + 2)), noon + M15)
+    memory = remember_tick(NO_MEMORY, receipts, world_of(make_position(-1, noon + 2)), noon + M15)
     recent = risk(memory, world_of(day_start="500"), noon + M15)
     assert (recent.executed, recent.realised_pct, recent.losses) == (3, D(-2), 1)
     midnight = noon + 12 * HOUR_MS
     recent = risk(memory, world_of(), midnight)
     assert (recent.executed, recent.realised_pct, recent.losses) == (0, 0, 1)
-    over = remembered(
+    over = remember_tick(
         memory,
         [fill(midnight - 1, "buy", 1, 80, "o4"), fill(midnight, "buy", 2, 80, "o5")],
         world_of(make_position(2, midnight)),
@@ -286,20 +293,20 @@ def test_the_day_counts_orders_and_results_and_begins_anew_at_midnight():
 
 def test_an_order_that_fills_in_parts_is_one_executed_order():
     remaining = WorkingOrder("o1", "limit", "BTC", 1, D(1), AT, AT, D(100), rested=True)
-    first = remembered(
+    first = remember_tick(
         NO_MEMORY, [fill(AT, "buy", 1, 100)], world_of(make_position(1, AT), orders=[remaining]), AT + M15
     )
     assert (first.executed, first.part_filled) == (1, ("o1",))
-    second = remembered(first, [fill(AT + M15, "buy", 1, 100)], world_of(make_position(2, AT)), AT + 2 * M15)
+    second = remember_tick(first, [fill(AT + M15, "buy", 1, 100)], world_of(make_position(2, AT)), AT + 2 * M15)
     assert (second.executed, second.part_filled) == (1, ())
 
 
 def test_refusals_are_bounded():
     memory = NO_MEMORY
     for number in range(500):
-        memory = remembered(memory, verdicts=[REFUSED], at=AT + number)
+        memory = remember_tick(memory, verdicts=[REFUSED], at=AT + number)
     assert len(memory.refusals) == MOST_REFUSALS
-    memory = remembered(memory, verdicts=[REFUSED], at=AT + DAY_MS)
+    memory = remember_tick(memory, verdicts=[REFUSED], at=AT + DAY_MS)
     assert len(memory.refusals) == LATEST_REFUSALS + 1
 
 
@@ -379,7 +386,7 @@ def test_the_sections_stay_within_their_tokens_whatever_is_remembered(memory):
 
 def test_a_usual_trade_takes_about_thirty_tokens():
     market = market_of()
-    memory = remembered(
+    memory = remember_tick(
         NO_MEMORY,
         [fill(AT, "buy", 1, 64_210), fill(AT + HOUR_MS, "sell", 1, 65_102)],
         at=AT + 2 * HOUR_MS,
@@ -400,7 +407,7 @@ def test_an_unchanged_history_is_not_written_again():
 
 
 def test_the_regime_is_unknown_without_bars_of_the_skills_interval():
-    memory = remembered(
+    memory = remember_tick(
         NO_MEMORY,
         [fill(AT, "buy", 1, 100), fill(AT, "sell", 1, 100)],
         market=Market({("BTC", "1h"): bars_of("BTC", "1h", wave(100, 100.0, 1))}),

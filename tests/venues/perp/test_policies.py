@@ -25,7 +25,17 @@ from pitboss.venues.perp.policy import policies, policy
 from pitboss.venues.perp.signals import FLAT, LONG, SHORT, STAY
 from pitboss.venues.perp.state import PerpWorld
 from pitboss.venues.predict.heuristics import heuristics
-from venues.perp.scene import START, STEP, make_bars, make_market, make_skill, make_world, now, observe, unasked
+from venues.perp.scene import (
+    START,
+    STEP,
+    fail_if_judged,
+    make_bars,
+    make_market,
+    make_skill,
+    make_world,
+    observe,
+    run_sync,
+)
 
 NAMES = sorted(policies())
 
@@ -44,7 +54,7 @@ awkward = st.lists(
 
 
 def decide(name: str, market: Market, at: int, world: PerpWorld, skill: Any, seed: int = 0) -> tuple[Any, ...]:
-    return now(policy(name, seed).decide(observe(market, at, world, skill), unasked)).intents
+    return run_sync(policy(name, seed).decide(observe(market, at, world, skill), fail_if_judged)).intents
 
 
 def printed_value(value: float) -> Fraction:
@@ -235,7 +245,9 @@ def test_a_signal_is_kept_for_the_newest_bars_of_a_symbol_only() -> None:
         bars = make_bars("BTC", [100.0 + index for index in range(count)])
         columns.append(weakref.ref(bars.close))
         market = Market({("BTC", "5m"): bars})
-        assert now(chosen.decide(observe(market, START + count * STEP, skill=make_skill(("BTC",))), unasked)).intents
+        assert run_sync(
+            chosen.decide(observe(market, START + count * STEP, skill=make_skill(("BTC",))), fail_if_judged)
+        ).intents
         del bars, market
     gc.collect()
     assert [column() is not None for column in columns] == [False] * 9 + [True]
@@ -316,7 +328,7 @@ def test_a_plan_names_the_very_tick_at_which_asking_would_give_an_order(
     plan = one.plan(market, tick_at, ("ETH", "BTC"), "5m")
     for world in accounts:
         acts = [
-            bool(now(one.decide(observe(market, at, world, skill, started_at=first), unasked)).intents)
+            bool(run_sync(one.decide(observe(market, at, world, skill, started_at=first), fail_if_judged)).intents)
             for at in tick_at.tolist()
         ]
         for index in range(len(tick_at) + 1):
@@ -355,7 +367,9 @@ def test_jumping_by_plan_gives_the_same_orders_as_asking_at_every_tick(
                 index = plan.next_tick(index, world)
                 if index == len(tick_at):
                     break
-            for intent in now(one.decide(observe(market, int(tick_at[index]), world, skill), unasked)).intents:
+            for intent in run_sync(
+                one.decide(observe(market, int(tick_at[index]), world, skill), fail_if_judged)
+            ).intents:
                 orders.append((index, intent))
                 outcome = luck[(index + len(orders)) % 7]
                 if outcome == "stuck":

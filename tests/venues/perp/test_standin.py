@@ -31,7 +31,7 @@ from pitboss.venues.perp.observation import Observation
 from pitboss.venues.perp.standin import prompt_reader as page
 from pitboss.venues.perp.standin.analyst import Analyst
 from pitboss.venues.perp.venue import VENUE
-from venues.perp.scene import START, STEP, judge_of, make_market, make_skill, make_world, now, observe
+from venues.perp.scene import START, STEP, judge_of, make_market, make_skill, make_world, observe, run_sync
 
 TOOLS = ("fetch_recent_bars", "get_portfolio", "simulate_action")
 SKILL = make_skill(("BTC", "ETH"), tools={"built_in": TOOLS})
@@ -69,7 +69,7 @@ def request(observation: Observation, must_call: str | None = None, tools: tuple
 
 
 def ask(observation: Observation, must_call: str | None = TERMINAL) -> ModelReply:
-    return now(Analyst().complete(request(observation, must_call)))
+    return run_sync(Analyst().complete(request(observation, must_call)))
 
 
 def proposal(reply: ModelReply) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def proposal(reply: ModelReply) -> dict[str, Any]:
 
 
 def loop(observation: Observation, steps: int = 5) -> Decision:
-    return now(
+    return run_sync(
         ToolLoop(
             "standin/analyst",
             Analyst(),
@@ -140,7 +140,7 @@ def real_prompt() -> str:
     | st.integers(0, 12_000).map(lambda cut: real_prompt()[:cut])
 )
 def test_any_text_can_be_read_and_answered(text: str) -> None:
-    reply = now(Analyst().complete(ModelRequest("", (Message("user", text),), (DECISION.spec,), TERMINAL)))
+    reply = run_sync(Analyst().complete(ModelRequest("", (Message("user", text),), (DECISION.spec,), TERMINAL)))
     assert read_proposal(proposal(reply))[1] == []
 
 
@@ -205,7 +205,7 @@ def test_a_refusal_in_the_same_tick_is_corrected_too() -> None:
     market = walk(3)
     for index in range(60, 700):
         first = request(observation_at(market, index), None)
-        reply = now(Analyst().complete(first))
+        reply = run_sync(Analyst().complete(first))
         if reply.calls and "sized by conviction alone" in reply.calls[0].arguments:
             break
     answered = (
@@ -213,7 +213,7 @@ def test_a_refusal_in_the_same_tick_is_corrected_too() -> None:
         Message("assistant", "", reply.calls),
         Message("tool", "refused by R3_POSITION_CAP: x", name=TERMINAL),
     )
-    again = proposal(now(Analyst().complete(replace(first, messages=answered))))
+    again = proposal(run_sync(Analyst().complete(replace(first, messages=answered))))
     assert again["size_usd"] < proposal(reply)["size_usd"] / 2
 
 
@@ -277,7 +277,7 @@ def test_a_halt_or_a_working_order_keeps_it_from_opening() -> None:
 
 def test_when_it_must_decide_it_calls_the_decision_and_nothing_else() -> None:
     for index in range(60, 260, 10):
-        reply = now(Analyst().complete(request(observation_at(walk(5), index), TERMINAL, TOOLS)))
+        reply = run_sync(Analyst().complete(request(observation_at(walk(5), index), TERMINAL, TOOLS)))
         assert [call.name for call in reply.calls] == [TERMINAL]
 
 
@@ -302,7 +302,7 @@ def test_one_step_is_enough_for_it() -> None:
 
 def test_without_the_decision_on_offer_it_only_talks() -> None:
     model_request = request(observation_at(walk(5), 100))
-    reply = now(Analyst().complete(replace(model_request, tools=())))
+    reply = run_sync(Analyst().complete(replace(model_request, tools=())))
     assert reply.calls == ()
     assert "BTC" in reply.text
 
@@ -316,7 +316,7 @@ def test_it_says_in_every_reply_what_it_is_not() -> None:
 
 def test_it_costs_nothing_and_counts_its_tokens() -> None:
     model_request = request(observation_at(walk(5), 100), TERMINAL)
-    reply = now(Analyst().complete(model_request))
+    reply = run_sync(Analyst().complete(model_request))
     assert reply.latency_ms == 0
     assert reply.usage.input_tokens == (len(model_request.system) + len(model_request.messages[0].text)) // 4
     assert reply.usage.output_tokens > 0
@@ -326,7 +326,7 @@ def many_replies() -> str:
     """A digest over intent to many prompts."""
     digest = hashlib.sha256()
     for index in range(60, 110):
-        reply = now(Analyst().complete(request(observation_at(walk(5), index), None, TOOLS)))
+        reply = run_sync(Analyst().complete(request(observation_at(walk(5), index), None, TOOLS)))
         digest.update(repr(reply).encode())
     return digest.hexdigest()
 

@@ -16,7 +16,7 @@ from pitboss.venues.perp.state import PerpWorld, Position, TradingTerms
 from pitboss.venues.perp.tape import Tape
 from pitboss.venues.perp.testing import make_tape_of
 from pitboss.venues.perp.world import OrderRequest, advance, close_all, submit
-from venues.perp.markets import ASSETS, BASE, MIDNIGHT, drive, fresh_world, scenery
+from venues.perp.markets import ASSETS, BASE, MIDNIGHT, fresh_world, history_inputs, run_history
 from venues.perp.test_world_machine import ReceiptLedger
 
 AT = MIDNIGHT + 6 * BASE
@@ -39,7 +39,7 @@ def holding(tape: Tape, size: int, **more: Any) -> PerpWorld:
     return replace(fresh_world(tape, Decimal(10**6)), positions={"AAA": position}, leverage={"AAA": 20})
 
 
-def summaries(receipts: Any) -> list[tuple[Any, ...]]:
+def receipt_rows(receipts: Any) -> list[tuple[Any, ...]]:
     """Bar, kind, size or what was left, and the reason, of each receipt."""
     return [
         (
@@ -66,21 +66,21 @@ def test_the_rest_of_a_market_order_is_cancelled() -> None:
     tape = tape_of(flat(1_000), flat(1_000))
     world = with_orders(tape, OrderRequest("market", "AAA", 1, Decimal(250), 3))
     stretch = advance(world, TERMS, tape, 0, 2)
-    assert summaries(stretch.receipts) == [(0, "filled", 100, "market"), (0, "cancelled", 150, "volume")]
+    assert receipt_rows(stretch.receipts) == [(0, "filled", 100, "market"), (0, "cancelled", 150, "volume")]
     assert (stretch.world.positions["AAA"].size, stretch.world.orders) == (100, ())
 
 
 def test_where_nothing_trades_a_market_order_is_cancelled_whole() -> None:
     tape = tape_of(flat(0), flat(1_000))
     stretch = advance(with_orders(tape, OrderRequest("market", "AAA", 1, Decimal(250), 3)), TERMS, tape, 0, 2)
-    assert summaries(stretch.receipts) == [(0, "cancelled", 250, "volume")]
+    assert receipt_rows(stretch.receipts) == [(0, "cancelled", 250, "volume")]
 
 
 def test_the_orders_of_a_bar_share_its_volume_in_the_order_of_submission() -> None:
     tape = tape_of(flat(1_000))
     orders = [OrderRequest("market", "AAA", 1, Decimal(size), 3) for size in (60, 60, 60)]
     stretch = advance(with_orders(tape, *orders), TERMS, tape, 0, 1)
-    assert summaries(stretch.receipts) == [
+    assert receipt_rows(stretch.receipts) == [
         (0, "filled", 60, "market"),
         (0, "filled", 40, "market"),
         (0, "cancelled", 20, "volume"),
@@ -91,14 +91,14 @@ def test_the_orders_of_a_bar_share_its_volume_in_the_order_of_submission() -> No
 def test_the_room_is_rounded_down_to_the_lot() -> None:
     tape = tape_of(flat(12.9))
     stretch = advance(with_orders(tape, OrderRequest("market", "AAA", 1, Decimal(5), 3)), TERMS, tape, 0, 1)
-    assert summaries(stretch.receipts)[0] == (0, "filled", Decimal("1.2"), "market")
+    assert receipt_rows(stretch.receipts)[0] == (0, "filled", Decimal("1.2"), "market")
 
 
 def test_a_close_takes_what_it_can_and_its_rest_is_cancelled() -> None:
     tape = tape_of(flat(1_000), flat(5_000))
     world = with_orders(tape, OrderRequest("close", "AAA", -1, Decimal(250)), world=holding(tape, 250))
     stretch = advance(world, TERMS, tape, 0, 2)
-    assert summaries(stretch.receipts) == [(0, "filled", 100, "market"), (0, "cancelled", 150, "volume")]
+    assert receipt_rows(stretch.receipts) == [(0, "filled", 100, "market"), (0, "cancelled", 150, "volume")]
     assert stretch.world.positions["AAA"].size == 150
 
 
@@ -106,7 +106,7 @@ def test_a_limit_works_on_with_what_is_left_and_makes_from_then_on() -> None:
     tape = tape_of(flat(1_000), flat(0), (9.9, 9.9, 9.9, 9.9, 1_000.0), flat(9_000))
     world = with_orders(tape, OrderRequest("limit", "AAA", 1, Decimal(250), 3, limit=Decimal(10), stop=Decimal(9)))
     stretch = advance(world, TERMS, tape, 0, 4)
-    assert summaries(stretch.receipts) == [
+    assert receipt_rows(stretch.receipts) == [
         (0, "filled", 100, "limit"),
         (2, "filled", 100, "limit"),
         (3, "filled", 50, "limit"),
@@ -135,7 +135,7 @@ def test_a_touched_stop_goes_on_at_the_next_opens_also_if_the_price_comes_back()
         dip, (11.0, 11.0, 10.5, 11.0, 500.0), (11.5, 12.0, 11.0, 11.0, 0.0), (12.0, 12.0, 12.0, 12.0, 9_000.0)
     )
     stretch = advance(holding(tape, 250, stop=Decimal(9)), TERMS, tape, 0, 4)
-    assert summaries(stretch.receipts) == [
+    assert receipt_rows(stretch.receipts) == [
         (0, "filled", 100, "stop"),
         (1, "filled", 50, "stop"),
         (3, "filled", 100, "stop"),
@@ -147,14 +147,14 @@ def test_a_touched_stop_goes_on_at_the_next_opens_also_if_the_price_comes_back()
 def test_a_stop_touched_without_any_volume_still_closes_at_the_next_open() -> None:
     tape = tape_of((10.0, 10.0, 8.0, 9.5, 0.0), (11.0, 11.0, 10.5, 11.0, 9_000.0))
     stretch = advance(holding(tape, 250, stop=Decimal(9)), TERMS, tape, 0, 2)
-    assert summaries(stretch.receipts) == [(1, "filled", 250, "stop")]
+    assert receipt_rows(stretch.receipts) == [(1, "filled", 250, "stop")]
 
 
 def test_a_stop_that_goes_on_gives_way_to_a_liquidation_that_is_due() -> None:
     tape = tape_of((10.0, 10.0, 8.0, 8.0, 1_000.0), (7.0, 7.0, 7.0, 7.0, 9_000.0))
     world = replace(holding(tape, 250, stop=Decimal(9)), cash=Decimal(560))
     stretch = advance(world, TERMS, tape, 0, 2)
-    assert summaries(stretch.receipts) == [
+    assert receipt_rows(stretch.receipts) == [
         (0, "filled", 100, "stop"),
         (1, "filled", 150, "liquidation"),
         (1, "liquidated", None, None),
@@ -165,7 +165,7 @@ def test_a_take_profit_waits_for_its_price_again() -> None:
     up = (10.0, 12.0, 10.0, 10.0, 1_000.0)
     tape = tape_of(up, flat(9_000), up, up)
     stretch = advance(holding(tape, 250, take_profit=Decimal(11)), TERMS, tape, 0, 4)
-    assert summaries(stretch.receipts) == [
+    assert receipt_rows(stretch.receipts) == [
         (0, "filled", 100, "take_profit"),
         (2, "filled", 100, "take_profit"),
         (3, "filled", 50, "take_profit"),
@@ -177,7 +177,7 @@ def test_a_liquidation_goes_on_bar_by_bar_until_nothing_is_left_and_forgives_the
     tape = tape_of(fall, fall, fall, fall)
     world = replace(holding(tape, 1_000), cash=Decimal(10))
     stretch = advance(world, TERMS, tape, 0, 4)
-    assert summaries(stretch.receipts) == [
+    assert receipt_rows(stretch.receipts) == [
         (0, "filled", 400, "liquidation"),
         (0, "liquidated", 1, None),
         (1, "filled", 400, "liquidation"),
@@ -197,7 +197,7 @@ def test_a_liquidation_that_has_closed_enough_stops() -> None:
     tape = tape_of((9.0, 9.0, 9.0, 9.0, 9_500.0), (9.0, 9.0, 9.0, 9.0, 9_500.0))
     world = replace(holding(tape, 1_000), cash=Decimal(1_100))  # equity 100 against a maintenance of 225
     stretch = advance(world, replace(TERMS, penalty_bps=Decimal(0)), tape, 0, 2)
-    assert summaries(stretch.receipts) == [(0, "filled", 950, "liquidation"), (0, "liquidated", 1, None)]
+    assert receipt_rows(stretch.receipts) == [(0, "filled", 950, "liquidation"), (0, "liquidated", 1, None)]
     assert stretch.world.positions["AAA"].size == 50
 
 
@@ -206,7 +206,7 @@ def test_an_order_that_cannot_be_paid_for_is_refused_however_little_of_it_would_
     world = with_orders(
         tape, OrderRequest("market", "AAA", 1, Decimal(2_000), 1), world=fresh_world(tape, Decimal(10_000))
     )
-    assert summaries(advance(world, TERMS, tape, 0, 1).receipts) == [(0, "rejected", None, "margin")]
+    assert receipt_rows(advance(world, TERMS, tape, 0, 1).receipts) == [(0, "rejected", None, "margin")]
 
 
 def test_closing_at_the_end_is_a_valuation_and_needs_no_volume() -> None:
@@ -222,7 +222,7 @@ def test_closing_at_the_end_is_a_valuation_and_needs_no_volume() -> None:
 @exact
 def test_no_bar_gives_more_than_its_share_and_no_size_comes_from_nothing(seed: int) -> None:
     """Per bar and symbol a share of the volume in whole lots; per order what was sent; per position no flip; every cent."""
-    tape, terms = scenery(seed, thin=True)
+    tape, terms = history_inputs(seed, thin=True)
     terms = replace(terms, max_volume_pct=terms.max_volume_pct or Decimal(10))
     books, accepted, done = ReceiptLedger(), {}, defaultdict(Decimal)
     filled: dict[tuple[str, int], Decimal] = defaultdict(Decimal)
@@ -240,7 +240,7 @@ def test_no_bar_gives_more_than_its_share_and_no_size_comes_from_nothing(seed: i
         last[:] = [stretch.world]
         return stretch.world
 
-    drive(seed, play, thin=True)
+    run_history(seed, play, thin=True)
     share = terms.max_volume_pct or Decimal(0)
     for (symbol, at), size in filled.items():
         volume = tape.volume[symbol][tape.index_of(at)]
@@ -270,7 +270,7 @@ def test_with_volume_for_everything_nothing_changes(seed: int) -> None:
 
     But for one thing: a symbol without a bar has no volume either, so that a liquidation leaves it, and there this ends.
     """
-    tape, terms = scenery(seed)
+    tape, terms = history_inputs(seed)
     deep = replace(tape, volume={symbol: np.full(len(tape), 1e12) for symbol in tape.symbols})
     gaps = any(np.isnan(tape.open[symbol]).any() for symbol in tape.symbols)
 
@@ -284,7 +284,7 @@ def test_with_volume_for_everything_nothing_changes(seed: int) -> None:
             liquidated.append(any(receipt.kind == "liquidated" for receipt in stretch.receipts))
             return stretch.world
 
-        drive(seed, play)
+        run_history(seed, play)
         return kept, liquidated
 
     free, liquidated = history(terms, tape)
@@ -297,7 +297,7 @@ def test_with_volume_for_everything_nothing_changes(seed: int) -> None:
 def test_a_liquidation_leaves_what_has_no_bar_where_volume_is_the_bound() -> None:
     """Found by the property above: nothing of a symbol trades in a bar that it does not have."""
     seed = 42220309
-    tape, terms = scenery(seed)
+    tape, terms = history_inputs(seed)
     deep = replace(tape, volume={symbol: np.full(len(tape), 1e12) for symbol in tape.symbols})
     left: list[tuple[set[str], set[str]]] = []
 
@@ -308,7 +308,7 @@ def test_a_liquidation_leaves_what_has_no_bar_where_volume_is_the_bound() -> Non
             left.append((set(stretch.world.positions), absent))
         return stretch.world
 
-    drive(seed, play)
+    run_history(seed, play)
     assert left
     assert left[0] == ({"ETH"}, {"ETH"})
 

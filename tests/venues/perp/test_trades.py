@@ -31,13 +31,15 @@ def fill(at, side, size, price, fee="0", symbol="BTC", penalty="0", reason="mark
     return Receipt("filled", at, symbol, "1", facts)
 
 
-def funded(at, usd, symbol="BTC"):
+def funding_receipt(at, usd, symbol="BTC"):
     facts = {"rate": D("0.0001"), "price": D(100), "size": D(1), "amount_usd": D(usd)}
     return Receipt("funded", at, symbol, "", facts)
 
 
 def test_a_long_round_trip_is_one_trade_net_of_fees_and_funding():
-    trades = round_trips([fill(1, "buy", "2", "100", "0.9"), funded(2, "0.3"), fill(3, "sell", "2", "110", "0.99")])
+    trades = round_trips(
+        [fill(1, "buy", "2", "100", "0.9"), funding_receipt(2, "0.3"), fill(3, "sell", "2", "110", "0.99")]
+    )
     assert trades == [
         Trade(
             symbol="BTC",
@@ -59,7 +61,9 @@ def test_a_long_round_trip_is_one_trade_net_of_fees_and_funding():
 
 
 def test_a_short_that_earned_funding_and_was_stopped_out_says_so():
-    (trade,) = round_trips([fill(1, "sell", "1", "100"), funded(2, "-0.5"), fill(3, "buy", "1", "104", reason="stop")])
+    (trade,) = round_trips(
+        [fill(1, "sell", "1", "100"), funding_receipt(2, "-0.5"), fill(3, "buy", "1", "104", reason="stop")]
+    )
     assert (trade.side, trade.gross_usd, trade.funding_usd, trade.pnl_usd) == ("short", D(-4), D("-0.5"), D("-3.5"))
     assert trade.exit_reason == "stop"
 
@@ -100,7 +104,9 @@ def test_symbols_are_separate_and_trades_come_in_the_order_in_which_they_closed(
 
 
 def test_an_unfinished_position_is_no_trade_and_is_handed_back_as_open():
-    trade_book = book([fill(1, "buy", "3", "100", "0.5"), fill(2, "sell", "1", "120", "0.2"), funded(3, "0.1")])
+    trade_book = book(
+        [fill(1, "buy", "3", "100", "0.5"), fill(2, "sell", "1", "120", "0.2"), funding_receipt(3, "0.1")]
+    )
     assert trade_book.closed == ()
     assert trade_book.open == (OpenTrade("BTC", "long", 1, D(2), D(100), D(3), D(-180), D("0.7"), D("0.1"), ZERO, 2),)
     assert trade_book.open[0].pnl_usd(D(110)) == D("39.2")
@@ -118,7 +124,7 @@ def test_a_dust_position_of_one_lot_is_not_flat():
         [fill(1, "buy", "1", "100"), fill(2, "sell", "2", "100")],
         [fill(1, "buy", "0", "100")],
         [fill(1, "buy", "-1", "100")],
-        [funded(1, "0.1")],
+        [funding_receipt(1, "0.1")],
     ],
     ids=["turns round", "nothing", "negative", "funding while flat"],
 )
@@ -134,7 +140,7 @@ def test_other_receipts_change_nothing():
         Receipt("cancelled", 1, "BTC", "3", {"reason": "halt"}),
         Receipt("halted", 1, "", "", {"halt": "drawdown"}),
         Receipt("liquidated", 1, "", "", {"deficit_usd": D(3)}),
-        funded(1, "0", "ETH"),
+        funding_receipt(1, "0", "ETH"),
     ]
     assert book(noise).closed == book(noise).open == ()
 
@@ -172,7 +178,7 @@ class Account:
 
     def fund(self, at, symbol, usd):
         self.cash -= usd
-        self.receipts.append(funded(at, usd, symbol))
+        self.receipts.append(funding_receipt(at, usd, symbol))
 
     def equity(self, marks):
         return self.cash + sum(self.size[key] * marks[key] - self.cost[key] for key in self.size)

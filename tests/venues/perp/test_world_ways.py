@@ -17,14 +17,14 @@ from pitboss.venues.perp.quiet_bars import quiet_until
 from pitboss.venues.perp.state import PerpWorld, TradingTerms
 from pitboss.venues.perp.tape import Tape
 from pitboss.venues.perp.world import advance, advance_one_bar, advance_past_fill
-from venues.perp.markets import drive, later_tape, scenery
+from venues.perp.markets import history_inputs, later_tape, run_history
 
 SEEDS = st.integers(0, 2**32 - 1)
 
 
 def history(seed: int, method: str, thin: bool = False) -> tuple[bytes, bytes, bytes]:
     """The world after a random history, all receipts, and the equity curve, each in the bytes that are hashed."""
-    tape, terms = scenery(seed, thin=thin)
+    tape, terms = history_inputs(seed, thin=thin)
     if method == "digits":  # as if no symbol's closes fitted into whole numbers
         tape, method = replace(tape, scaled_close={}), "stretch"
     receipts: list[Receipt] = []
@@ -57,7 +57,7 @@ def history(seed: int, method: str, thin: bool = False) -> tuple[bytes, bytes, b
             join(equity, curve)
         return world
 
-    world = drive(seed, play, thin=thin)
+    world = run_history(seed, play, thin=thin)
     return codec.dumps(world), codec.dumps(receipts), codec.dumps(equity)
 
 
@@ -77,7 +77,7 @@ def test_orders_are_filled_past_in_one_pass_where_nothing_else_happens() -> None
     """The property above would hold if the one pass were never taken: here it is, and is refused beside a second order."""
     legs: list[Leg | None] = []
     for seed in range(40):
-        tape, terms = scenery(seed)
+        tape, terms = history_inputs(seed)
 
         def play(world: PerpWorld, start: int, stop: int, tape: Tape = tape, terms: TradingTerms = terms) -> PerpWorld:
             if start < stop:
@@ -86,14 +86,14 @@ def test_orders_are_filled_past_in_one_pass_where_nothing_else_happens() -> None
                 assert leg is None or (len(world.orders) == 1 and not leg.world.orders)
             return advance(world, terms, tape, start, stop).world
 
-        drive(seed, play)
+        run_history(seed, play)
     assert sum(leg is not None for leg in legs) >= 20
 
 
 @invariant(SEEDS, st.booleans(), quick=10, proof=10_000)
 def test_a_quiet_bar_never_holds_more_than_funding(seed: int, thin: bool) -> None:
     """Whatever `quiet_until` leaps over, the exact step finds nothing there but funding and marks."""
-    tape, terms = scenery(seed, thin=thin)
+    tape, terms = history_inputs(seed, thin=thin)
 
     def play(world: PerpWorld, start: int, stop: int) -> PerpWorld:
         index = start
@@ -107,13 +107,13 @@ def test_a_quiet_bar_never_holds_more_than_funding(seed: int, thin: bool) -> Non
             index = max(quiet, index + 1)
         return world
 
-    drive(seed, play, thin=thin)
+    run_history(seed, play, thin=thin)
 
 
 @invariant(SEEDS, st.booleans(), quick=10, proof=5_000)
 def test_pausing_before_a_change_stops_exactly_there(seed: int, thin: bool) -> None:
     """With `pause_before_change` the bars before the first change are consumed and the one with the change is not."""
-    tape, terms = scenery(seed, thin=thin)
+    tape, terms = history_inputs(seed, thin=thin)
 
     def play(world: PerpWorld, start: int, stop: int) -> PerpWorld:
         complete = advance(world, terms, tape, start, stop)
@@ -128,13 +128,13 @@ def test_pausing_before_a_change_stops_exactly_there(seed: int, thin: bool) -> N
         assert [*points(first.equity), *points(remaining.equity)] == list(points(complete.equity))
         return complete.world
 
-    drive(seed, play, thin=thin)
+    run_history(seed, play, thin=thin)
 
 
 @invariant(SEEDS, st.booleans(), quick=8, proof=5_000)
 def test_p18_a_stored_world_goes_on_exactly_where_it_was(seed: int, thin: bool) -> None:
     """P18: written out and read back before any bar, the world and its whole future are the same."""
-    tape, terms = scenery(seed, thin=thin)
+    tape, terms = history_inputs(seed, thin=thin)
     complete = history(seed, "stretch", thin)
     receipts: list[Receipt] = []
     equity: list[Piece] = []
@@ -149,14 +149,14 @@ def test_p18_a_stored_world_goes_on_exactly_where_it_was(seed: int, thin: bool) 
             join(equity, stretch.equity)
         return codec.parse(PerpWorld, codec.plain(world))
 
-    world = drive(seed, play, thin=thin)
+    world = run_history(seed, play, thin=thin)
     assert (codec.dumps(world), codec.dumps(receipts), codec.dumps(equity)) == complete
 
 
 @invariant(SEEDS, st.booleans(), quick=6, proof=2_000)
 def test_p18_the_bars_behind_a_world_are_not_needed_any_more(seed: int, thin: bool) -> None:
     """P18: with the tape cut off behind it the world has the same future, also where what it holds lacks a bar."""
-    tape, terms = scenery(seed, thin=thin)
+    tape, terms = history_inputs(seed, thin=thin)
 
     def play(world: PerpWorld, start: int, stop: int) -> PerpWorld:
         complete = advance(world, terms, tape, start, stop)
@@ -167,7 +167,7 @@ def test_p18_the_bars_behind_a_world_are_not_needed_any_more(seed: int, thin: bo
             )
         return complete.world
 
-    drive(seed, play, thin=thin)
+    run_history(seed, play, thin=thin)
 
 
 test_long = long_versions(globals())

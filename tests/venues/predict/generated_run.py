@@ -39,7 +39,7 @@ class GeneratedRun:
         return (ledger or self.ledger).outcome(NOW, self.to_at, MINUTE_MS, Decimal(INITIAL))
 
 
-def drive(
+def run_generated(
     answers: Callable[[PredictObservation], Sequence[Any]] | Decider,
     minutes: int,
     seed: int = 7,

@@ -1,13 +1,13 @@
 """Skill documents of the predict venue that the tests start from."""
 
 from collections.abc import Sequence
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 from pitboss.skill import load
 from pitboss.skill.load import SkillCheck
 from pitboss.venues.predict.skill import PredictSkill
+from skill.skill_documents import with_changes
 
 _SMALLEST: dict[str, Any] = {
     "pitboss": 1,
@@ -19,18 +19,8 @@ _SMALLEST: dict[str, Any] = {
 
 
 def document(**changes: Any) -> dict[str, Any]:
-    """A small valid document; a change is named by its path with `__` for the dots, None takes the key away."""
-    plain = deepcopy(_SMALLEST)
-    for path, value in changes.items():
-        *parts, last = path.split("__")
-        place = plain
-        for part in parts:
-            place = place.setdefault(part, {})
-        if value is None:
-            place.pop(last, None)
-        else:
-            place[last] = value
-    return plain
+    """A small valid document with `with_changes`."""
+    return with_changes(_SMALLEST, changes)
 
 
 def check_text(

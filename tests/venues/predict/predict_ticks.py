@@ -49,10 +49,10 @@ class ScriptedDecider:
 
     answers: Callable[[PredictObservation], Sequence[Any]]
     name: str = "mind"
-    seen: list[PredictObservation] = field(default_factory=list)
+    observations: list[PredictObservation] = field(default_factory=list)
 
     async def decide(self, observation: PredictObservation, judge: Judge) -> Decision:
-        self.seen.append(observation)
+        self.observations.append(observation)
         return Decision(tuple(self.answers(observation)), "thinking")
 
 

@@ -38,28 +38,28 @@ MINT: dict[str, Any] = {
 }
 
 
-def done(step: WorldStep) -> PredictWorld:
+def world_after(step: WorldStep) -> PredictWorld:
     """The world after something that must not abort."""
     assert step.abort is None, step.abort
     return step.world
 
 
-def opened(
+def with_open_market(
     world: PredictWorld, market_id: str, expiry_at: int, at: int = NOW, svi: Svi = SMILE, spot: int = SPOT
 ) -> PredictWorld:
     """The world with one more market, active, priced and with a surface."""
-    world = done(create_oracle(world, market_id, "BTC", expiry_at, at))
-    world = done(activate(world, market_id, at))
-    world = done(push_price(world, market_id, spot, spot, at))
-    return done(push_svi(world, market_id, svi, at))
+    world = world_after(create_oracle(world, market_id, "BTC", expiry_at, at))
+    world = world_after(activate(world, market_id, at))
+    world = world_after(push_price(world, market_id, spot, spot, at))
+    return world_after(push_svi(world, market_id, svi, at))
 
 
 def venue(
     vault: int = 1_000_000 * QUOTE, cash: int = 1_000 * QUOTE, terms: MarketTerms | None = None, markets: int = 1
 ) -> PredictWorld:
     """A venue with one market an hour ahead, or also one two hours ahead."""
-    world = opened(open_world(vault, cash, terms), HOURLY, NOW + HOUR_MS)
-    return opened(world, LATER, NOW + 2 * HOUR_MS) if markets > 1 else world
+    world = with_open_market(open_world(vault, cash, terms), HOURLY, NOW + HOUR_MS)
+    return with_open_market(world, LATER, NOW + 2 * HOUR_MS) if markets > 1 else world
 
 
 def with_account(world: PredictWorld, name: str, cash: int) -> PredictWorld:

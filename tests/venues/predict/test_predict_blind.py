@@ -52,7 +52,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
-def prepared(home: Path, **changes: Any) -> PredictRun:
+def prepare_run(home: Path, **changes: Any) -> PredictRun:
     return VENUE.prepare(replace(REQUEST, **changes), Lake(home / "lake"), load_settings(home))
 
 
@@ -60,11 +60,13 @@ class InquisitiveModel:
     """Reads the prompts as the stand-in does, but calls every tool that it is offered first."""
 
     def __init__(self) -> None:
-        self.seen: list[str] = []
+        self.prompts: list[str] = []
 
     def __call__(self, request: ModelRequest) -> ModelReply:
-        self.seen += [request.system, *(message.text for message in request.messages)]
-        self.seen += [f"{tool.name} {tool.description} {codec.dumps(tool.schema).decode()}" for tool in request.tools]
+        self.prompts += [request.system, *(message.text for message in request.messages)]
+        self.prompts += [
+            f"{tool.name} {tool.description} {codec.dumps(tool.schema).decode()}" for tool in request.tools
+        ]
         market = re.search(r"^(ASSET-\S+) \|.* \| ([\d.]+): YES", request.messages[0].text, re.MULTILINE)
         if len(request.messages) == 1 and market:
             arguments: dict[str, dict[str, Any]] = {
@@ -80,7 +82,7 @@ class InquisitiveModel:
         return calls(tool, **decision)
 
 
-def played(run: PredictRun, model: Any) -> list[Mapping[str, Any]]:
+def tick_bodies(run: PredictRun, model: Any) -> list[Mapping[str, Any]]:
     journal = MemoryJournal()
     course = run.course(Connections(model=model))
     asyncio.run(replay(course, journal, VENUE.first_state(course), Watch()))
@@ -88,13 +90,13 @@ def played(run: PredictRun, model: Any) -> list[Mapping[str, Any]]:
 
 
 def test_nothing_a_blind_model_is_sent_names_the_symbol_a_date_or_a_price(home: Path) -> None:
-    run, curious = prepared(home), InquisitiveModel()
-    bodies = played(run, ScriptedModel(curious))
+    run, curious = prepare_run(home), InquisitiveModel()
+    bodies = tick_bodies(run, ScriptedModel(curious))
     assert sum(len(body["receipts"]) for body in bodies) > 5
     assert any(call["name"] == "asset_candles" and not call["failed"] for call in bodies[0]["steps"][0]["calls"])
     failed = [call for body in bodies for step in body["steps"] for call in step["calls"] if call["failed"]]
     assert failed == []
-    text = "\n".join(dict.fromkeys(curious.seen))
+    text = "\n".join(dict.fromkeys(curious.prompts))
     assert not re.search("btc|bitcoin", text, re.IGNORECASE)
     assert not re.search(r"(?<!\d)(?:2026|02-2\d)(?!\d)", text)
     closes = run.market.bars["BTC", BASE].close.tolist()
@@ -105,13 +107,13 @@ def test_nothing_a_blind_model_is_sent_names_the_symbol_a_date_or_a_price(home: 
 
 def test_the_same_decisions_give_the_same_run_blind_or_not(home: Path) -> None:
     """The model of the blind run gives the decisions of the open one, in the terms that it is shown."""
-    open_bodies = played(prepared(home, blind=False), None)
-    run = prepared(home)
+    open_bodies = tick_bodies(prepare_run(home, blind=False), None)
+    run = prepare_run(home)
     anonymiser = run.anonymiser
     assert isinstance(anonymiser, PredictAnonymiser)
     decisions = iter([body["proposals"][0] for body in open_bodies])
     model = ScriptedModel(lambda request: calls("submit_decision", **anonymiser.proposal(next(decisions))))
-    blind_bodies = played(run, model)
+    blind_bodies = tick_bodies(run, model)
     assert any(verdict["outcome"] == "refused" for body in open_bodies for verdict in body["verdicts"])
     for key in ("proposals", "receipts", "before", "after", "equity"):
         assert [body[key] for body in blind_bodies] == [body[key] for body in open_bodies], key
@@ -170,7 +172,7 @@ def test_a_decisions_file_is_shown_without_what_its_author_saw(home: Path) -> No
         "reasoning": "BTC is at 97123.5 on 2026-02-22",
     }
     lines = codec.dumps({"tick_at": iso(FROM + MINUTE_MS), "proposal": bet}).decode()
-    run = prepared(home, decisions=lines, prompts=True)
+    run = prepare_run(home, decisions=lines, prompts=True)
     course = run.course()
     assert not isinstance(course.ports.decider, ToolLoop)
     journal = MemoryJournal()

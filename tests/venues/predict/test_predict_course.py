@@ -137,7 +137,9 @@ class RandomModel:
 # Slow and obvious against quick ---------------------------------------------------------------------------------------
 
 
-def slow(script: PredictCourse, desk: Desk, start: int, stop: int) -> tuple[Desk, list[Receipt], list[tuple[int, str]]]:
+def step_by_step(
+    script: PredictCourse, desk: Desk, start: int, stop: int
+) -> tuple[Desk, list[Receipt], list[tuple[int, str]]]:
     """Every update, one after the other, and the account's worth after each."""
     receipts: list[Receipt] = []
     worth: list[tuple[int, str]] = []
@@ -165,26 +167,26 @@ def test_leaping_over_quiet_updates_gives_what_walking_gives(
     holes = {place for first, count in gaps for place in range(first, first + count)}
     script = replace(script_of(market_of(seed, 240, sorted(holes)), 240, RandomModel(seed)), tiers=tiers)
     start, stop = sorted((min(one, len(script.updates)), min(other, len(script.updates))))
-    for desk in (first_state(script).world, _lived(script, start)):
+    for desk in (first_state(script).world, _desk_at_update(script, start)):
         quick = script.advance(desk, start, stop)
-        walked, receipts, worth = slow(script, desk, start, stop)
+        walked, receipts, worth = step_by_step(script, desk, start, stop)
         assert quick.world == walked
         assert list(quick.receipts) == receipts
         assert [(at, codec.dumps(text).decode().strip('"')) for at, text in points(quick.equity)] == worth
         assert quick.index == stop
 
 
-def _lived(script: PredictCourse, stop: int) -> Desk:
+def _desk_at_update(script: PredictCourse, stop: int) -> Desk:
     """The desk of an account that traded until an update."""
     ticks = script.tick_at[script.tick_at <= (script.updates.at[stop - 1] if stop else START)]
     if not len(ticks):
         return first_state(script).world
     part = script.until(int(ticks[-1]) + 1)
-    state, *_ = run(dataclasses.replace(part, updates=_first(script.updates, stop)))
+    state, *_ = run(dataclasses.replace(part, updates=_first_updates(script.updates, stop)))
     return state.world
 
 
-def _first(updates: Updates, stop: int) -> Updates:
+def _first_updates(updates: Updates, stop: int) -> Updates:
     return Updates(updates.at[:stop], updates.spot[:stop], updates.volatility[:stop])
 
 
@@ -193,7 +195,7 @@ def _first(updates: Updates, stop: int) -> Updates:
 def test_a_course_cut_anywhere_is_the_same_course(seed: int, first: int, second: int, third: int) -> None:
     script = script_of(market_of(seed, 200), 200, RandomModel(seed))
     start, middle, stop = sorted((first, second, third))
-    desk = _lived(script, start)
+    desk = _desk_at_update(script, start)
     whole = script.advance(desk, start, stop)
     one = script.advance(desk, start, middle)
     two = script.advance(one.world, middle, stop)
@@ -207,7 +209,7 @@ def test_a_course_cut_anywhere_is_the_same_course(seed: int, first: int, second:
 @given(st.integers(0, 10_000), st.integers(30, 150))
 def test_a_pause_ends_before_the_account_changes(seed: int, start: int) -> None:
     script = script_of(market_of(seed, 240), 240, RandomModel(seed, 0.8))
-    desk = _lived(script, start)
+    desk = _desk_at_update(script, start)
     paused = script.advance(desk, start, len(script.updates), pause_before_change=True)
     assert paused.world.world.accounts == desk.world.accounts
     if paused.index < len(script.updates):
@@ -257,12 +259,12 @@ def test_prices_after_a_tick_change_nothing_up_to_it(seed: int, cut: int) -> Non
     close = np.where(later, bars.close * 1.07, bars.close)
     other = Market({("BTC", "1m"): dataclasses.replace(bars, close=close, high=np.maximum(bars.high, close) + 1)})
     model = PromptSeededModel(seed)
-    before = [_until(run(script_of(one, 60, model))[1], at) for one in (market, other)]
+    before = [_digests_until(run(script_of(one, 60, model))[1], at) for one in (market, other)]
     assert before[0] == before[1]
     assert before[0]
 
 
-def _until(records: list[Record], at: int) -> list[str]:
+def _digests_until(records: list[Record], at: int) -> list[str]:
     return [record.digest for record in records if record.tick_at <= at and record.kind == "tick"]
 
 
@@ -302,15 +304,15 @@ class PromptSeededModel:
 
     def __init__(self, seed: int, orders: float = 0.15, wait_s: float = 0.0) -> None:
         self.seed, self.orders, self.wait_s = seed, orders, wait_s
-        self.asked: dict[str, asyncio.Future[ModelReply]] = {}
+        self._replies: dict[str, asyncio.Future[ModelReply]] = {}
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         key = codec.digest([request.system, [message.text for message in request.messages]])
-        if key not in self.asked:
-            self.asked[key] = asyncio.get_running_loop().create_future()
+        if key not in self._replies:
+            self._replies[key] = asyncio.get_running_loop().create_future()
             await asyncio.sleep(self.wait_s)
-            self.asked[key].set_result(self._answer(request))
-        return await asyncio.shield(self.asked[key])
+            self._replies[key].set_result(self._answer(request))
+        return await asyncio.shield(self._replies[key])
 
     def _answer(self, request: ModelRequest) -> ModelReply:
         prompt = request.messages[0].text
@@ -344,7 +346,7 @@ def test_asking_ahead_changes_no_record(seed: int, window: int | None, orders: f
 @given(st.integers(0, 10_000), st.integers(1, 59), st.booleans())
 def test_a_run_that_was_stopped_goes_on_to_the_same_digest(seed: int, stop: int, policy: bool) -> None:
     market = market_of(seed, 60)
-    made = script_of(market, 60, _fresh(policy, seed))
+    made = script_of(market, 60, _new_decider(policy, seed))
     whole, records, _ = run(made)
     journal, checked = MemoryJournal(), 0
 
@@ -353,17 +355,17 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_digest(seed: int, stop: int,
         checked += 1
         return checked > stop
 
-    again = script_of(market, 60, _fresh(policy, seed))
+    again = script_of(market, 60, _new_decider(policy, seed))
     try:
         asyncio.run(replay(again, journal, first_state(again), Watch(stop=enough), PredictLedger()))
     except RunCancelled:
         stored = journal.latest_state()
         state = first_state(again) if stored is None else read_state(stored[1])
         later = MemoryJournal(journal)
-        end = asyncio.run(replay(script_of(market, 60, _fresh(policy, seed)), later, state, Watch()))
+        end = asyncio.run(replay(script_of(market, 60, _new_decider(policy, seed)), later, state, Watch()))
         assert end.prev_digest == whole.prev_digest
         assert [record.digest for record in later.records()] == [record.digest for record in records]
 
 
-def _fresh(policy: bool, seed: int) -> Any:
+def _new_decider(policy: bool, seed: int) -> Any:
     return heuristic("alternate") if policy else PromptSeededModel(seed, 0.4)

@@ -25,14 +25,16 @@ from pitboss.venues.predict.svi import FLOAT
 from pitboss.venues.predict.trade import WorldStep, preview
 from pitboss.venues.predict.world import push
 from venues.predict.guard_result import judge
-from venues.predict.scene import HOURLY, LATER, MINT, NOW, SPOT, money, opened, venue, yes
+from venues.predict.scene import HOURLY, LATER, MINT, NOW, SPOT, money, venue, with_open_market, yes
 from venues.predict.single_markets import push_price
 
 CAPS = PredictCaps()
 REDEEM = {"action": "redeem", "market_id": HOURLY, "side": "YES", "strike": 63_000, "reasoning": "enough"}
 
 
-def sent(desk: Desk, at: int, caps: PredictCaps = CAPS, shown: int | None = None, **change: Any) -> DeskResult:
+def submit_decision(
+    desk: Desk, at: int, caps: PredictCaps = CAPS, shown: int | None = None, **change: Any
+) -> DeskResult:
     """A decision judged and submitted at an instant."""
     intent = {**MINT, **change} if change.get("action") != "redeem" else {**REDEEM, **change}
     found = judge(caps, desk.world, spend_with_reserves(desk, at), intent, at)
@@ -40,7 +42,7 @@ def sent(desk: Desk, at: int, caps: PredictCaps = CAPS, shown: int | None = None
     return submit(desk, DeskOrder(found.order, at, Decimal("0.7"), shown, found.trade, desk.world), at)
 
 
-def priced(world: PredictWorld, at: int, spot: int = SPOT, **more: Any) -> WorldStep:
+def push_feed(world: PredictWorld, at: int, spot: int = SPOT, **more: Any) -> WorldStep:
     return push(world, "BTC", spot, at, **more)
 
 
@@ -49,17 +51,17 @@ def kinds(receipts: tuple[Receipt, ...]) -> list[str]:
 
 
 def test_with_an_update_of_the_same_instant_an_order_is_carried_out_at_once() -> None:
-    answer = sent(Desk(venue()), NOW)
+    answer = submit_decision(Desk(venue()), NOW)
     assert (kinds(answer.receipts), answer.order_id, answer.desk.waiting) == (["filled"], "t1", ())
     assert QUOTE < answer.desk.spent.total == answer.desk.spent.tick <= 2 * QUOTE
     assert answer.desk.spent.tick_at == NOW
 
 
 def test_without_one_it_waits_and_is_carried_out_at_the_next_update_and_its_price() -> None:
-    answer = sent(Desk(venue()), NOW + 1)
+    answer = submit_decision(Desk(venue()), NOW + 1)
     assert (kinds(answer.receipts), answer.order_id) == (["accepted"], "o1")
     assert answer.desk.world.accounts[ACCOUNT].cash == 1_000 * QUOTE
-    step = priced(answer.desk.world, NOW + 4_000, SPOT - 10 * FLOAT)
+    step = push_feed(answer.desk.world, NOW + 4_000, SPOT - 10 * FLOAT)
     desk, receipts = apply_update(answer.desk, step, CAPS, NOW + 4_000)
     (receipt,) = receipts
     assert (receipt.kind, receipt.at, receipt.facts["order"]) == ("filled", NOW + 4_000, "o1")
@@ -67,12 +69,12 @@ def test_without_one_it_waits_and_is_carried_out_at_the_next_update_and_its_pric
     assert abs(int(Decimal(receipt.facts["price"]).scaleb(9)) - quote.ask) < 1_000  # type: ignore[union-attr]
     assert (desk.waiting, desk.done[-1].order_id) == ((), "o1")
     assert desk.spent.tick_at == NOW + 1
-    again, more = apply_update(desk, priced(desk.world, NOW + 5_000), CAPS, NOW + 5_000)
+    again, more = apply_update(desk, push_feed(desk.world, NOW + 5_000), CAPS, NOW + 5_000)
     assert (more, again.spent) == ((), desk.spent)
 
 
 def test_an_update_of_another_market_is_not_the_one_it_waits_for() -> None:
-    desk = sent(Desk(venue(markets=2)), NOW + 1).desk
+    desk = submit_decision(Desk(venue(markets=2)), NOW + 1).desk
     other = push_price(desk.world, LATER, SPOT, SPOT, NOW + 2_000)
     desk, receipts = apply_update(desk, other, CAPS, NOW + 2_000)
     assert (receipts, len(desk.waiting)) == ((), 1)
@@ -83,9 +85,9 @@ def test_an_update_of_another_market_is_not_the_one_it_waits_for() -> None:
 
 def test_an_update_that_comes_too_late_refuses_the_mint_by_b4() -> None:
     for wait, kind in ((30_000, "filled"), (30_001, "rejected")):
-        desk = sent(Desk(venue()), NOW + 1).desk
+        desk = submit_decision(Desk(venue()), NOW + 1).desk
         at = NOW + 1 + wait
-        desk, receipts = apply_update(desk, priced(desk.world, at), CAPS, at)
+        desk, receipts = apply_update(desk, push_feed(desk.world, at), CAPS, at)
         assert kinds(receipts) == [kind]
     assert receipts[0].facts["code"] == "B4_STALE"
     assert (desk.done[-1].kind, desk.done[-1].code, desk.waiting) == ("refused", "B4_STALE", ())
@@ -93,8 +95,8 @@ def test_an_update_that_comes_too_late_refuses_the_mint_by_b4() -> None:
 
 
 def test_a_mint_does_not_wait_for_ever_for_a_market_that_fell_silent() -> None:
-    desk = sent(Desk(venue(markets=2)), NOW + 1).desk
-    silent = priced(desk.world, NOW + 40_000, silent=(HOURLY,))
+    desk = submit_decision(Desk(venue(markets=2)), NOW + 1).desk
+    silent = push_feed(desk.world, NOW + 40_000, silent=(HOURLY,))
     desk, receipts = apply_update(desk, silent, CAPS, NOW + 40_000)
     assert receipts[0].facts["code"] == "B4_STALE"
     assert desk.waiting == ()
@@ -102,21 +104,21 @@ def test_a_mint_does_not_wait_for_ever_for_a_market_that_fell_silent() -> None:
 
 def test_slippage_is_measured_at_execution_against_what_was_shown() -> None:
     ask = preview(venue(), yes(), NOW)
-    desk = sent(Desk(venue()), NOW + 1, shown=ask.ask).desk  # type: ignore[union-attr]
-    desk, receipts = apply_update(desk, priced(desk.world, NOW + 2_000, SPOT + 60 * FLOAT), CAPS, NOW + 2_000)
+    desk = submit_decision(Desk(venue()), NOW + 1, shown=ask.ask).desk  # type: ignore[union-attr]
+    desk, receipts = apply_update(desk, push_feed(desk.world, NOW + 2_000, SPOT + 60 * FLOAT), CAPS, NOW + 2_000)
     assert receipts[0].facts["code"] == "B7_SLIPPAGE"
     assert "shown to you" in desk.done[-1].detail
 
 
 def test_a_decision_without_a_market_keeps_the_market_it_meant() -> None:
-    desk = sent(Desk(venue()), NOW + 1, market_id=None).desk
+    desk = submit_decision(Desk(venue()), NOW + 1, market_id=None).desk
     two = venue(markets=2)  # by now another market is open, which would make it ambiguous
-    desk, receipts = apply_update(desk, priced(two, NOW + 2_000), CAPS, NOW + 2_000)
+    desk, receipts = apply_update(desk, push_feed(two, NOW + 2_000), CAPS, NOW + 2_000)
     assert [(receipt.kind, receipt.symbol) for receipt in receipts] == [("filled", HOURLY)]
 
 
 def test_what_waits_counts_as_spent_at_its_tick_on_its_day_and_in_all() -> None:
-    desk = sent(Desk(venue()), NOW + 1, spend=Decimal("1.5")).desk
+    desk = submit_decision(Desk(venue()), NOW + 1, spend=Decimal("1.5")).desk
     spent = spend_with_reserves(desk, NOW + 1)
     assert (spent.tick_spend(NOW + 1), spent.today_at(NOW + 1), spent.total) == (1_500_000,) * 3
     later = spend_with_reserves(desk, NOW + 2)
@@ -130,11 +132,11 @@ def test_what_waits_counts_as_spent_at_its_tick_on_its_day_and_in_all() -> None:
 
 
 def test_a_promise_is_not_outgrown_when_another_tick_has_spent_in_between() -> None:
-    desk = sent(Desk(venue(markets=2)), NOW + 1, spend=Decimal("0.5")).desk
+    desk = submit_decision(Desk(venue(markets=2)), NOW + 1, spend=Decimal("0.5")).desk
     desk, _ = apply_update(desk, push_price(desk.world, LATER, SPOT, SPOT, NOW + 5_000), CAPS, NOW + 5_000)
-    second = sent(desk, NOW + 5_000, market_id=LATER)
+    second = submit_decision(desk, NOW + 5_000, market_id=LATER)
     assert kinds(second.receipts) == ["filled"]
-    desk, receipts = apply_update(second.desk, priced(second.desk.world, NOW + 6_000), CAPS, NOW + 6_000)
+    desk, receipts = apply_update(second.desk, push_feed(second.desk.world, NOW + 6_000), CAPS, NOW + 6_000)
     assert Decimal(receipts[0].facts["cost"]) <= Decimal("0.5")
     assert desk.spent.tick_at == NOW + 5_000  # the newer tick's spend is not forgotten for the older one's
     assert desk.spent.tick > QUOTE
@@ -142,11 +144,11 @@ def test_a_promise_is_not_outgrown_when_another_tick_has_spent_in_between() -> N
 
 def test_a_mint_that_waits_past_midnight_counts_for_the_day_it_is_made() -> None:
     midnight = (day_of(NOW) + 1) * DAY_MS
-    world = opened(open_world(10**12, 1_000 * QUOTE), "night", midnight + HOUR_MS, midnight - 2_000)
+    world = with_open_market(open_world(10**12, 1_000 * QUOTE), "night", midnight + HOUR_MS, midnight - 2_000)
     desk = Desk(world, Spent(today=47 * QUOTE, day=day_of(NOW), total=47 * QUOTE))
-    desk = sent(desk, midnight - 1_000, market_id="night").desk
+    desk = submit_decision(desk, midnight - 1_000, market_id="night").desk
     assert spend_with_reserves(desk, midnight - 1).today_at(midnight - 1) == 49 * QUOTE
-    desk, receipts = apply_update(desk, priced(desk.world, midnight + 1_000), CAPS, midnight + 1_000)
+    desk, receipts = apply_update(desk, push_feed(desk.world, midnight + 1_000), CAPS, midnight + 1_000)
     assert kinds(receipts) == ["filled"]
     assert desk.spent.day == day_of(midnight)
     assert QUOTE < desk.spent.today_at(midnight) <= 2 * QUOTE
@@ -154,22 +156,24 @@ def test_a_mint_that_waits_past_midnight_counts_for_the_day_it_is_made() -> None
 
 
 def test_a_redeem_waits_for_a_price_too_but_not_after_settlement() -> None:
-    desk = sent(Desk(venue()), NOW).desk
-    waiting = sent(desk, NOW + 1, action="redeem")
+    desk = submit_decision(Desk(venue()), NOW).desk
+    waiting = submit_decision(desk, NOW + 1, action="redeem")
     assert kinds(waiting.receipts) == ["accepted"]
-    after, receipts = apply_update(waiting.desk, priced(waiting.desk.world, NOW + 50_000), CAPS, NOW + 50_000)
+    after, receipts = apply_update(waiting.desk, push_feed(waiting.desk.world, NOW + 50_000), CAPS, NOW + 50_000)
     assert kinds(receipts) == ["filled"]
     assert after.world.accounts[ACCOUNT].positions == {}
     settled, _ = apply_update(desk, push_price(desk.world, HOURLY, SPOT, SPOT, NOW + HOUR_MS), CAPS, NOW + HOUR_MS)
-    paid = sent(settled, NOW + HOUR_MS + 9_000, action="redeem")
+    paid = submit_decision(settled, NOW + HOUR_MS + 9_000, action="redeem")
     assert kinds(paid.receipts) == ["settled"]
     assert paid.desk.done[-1].kind == "payout"
 
 
 def test_a_redeem_of_what_is_gone_by_then_is_refused() -> None:
-    desk = sent(Desk(venue()), NOW).desk
-    twice = sent(sent(desk, NOW + 1, action="redeem").desk, NOW + 1, action="redeem", reasoning="again").desk
-    after, receipts = apply_update(twice, priced(twice.world, NOW + 2_000), CAPS, NOW + 2_000)
+    desk = submit_decision(Desk(venue()), NOW).desk
+    twice = submit_decision(
+        submit_decision(desk, NOW + 1, action="redeem").desk, NOW + 1, action="redeem", reasoning="again"
+    ).desk
+    after, receipts = apply_update(twice, push_feed(twice.world, NOW + 2_000), CAPS, NOW + 2_000)
     assert kinds(receipts) == ["filled", "rejected"]
     assert receipts[1].facts["code"] == "B2_MARKET"
     assert money(after.world) == money(desk.world)
@@ -185,9 +189,9 @@ def test_what_the_venue_aborts_at_once_is_a_refusal_and_changes_nothing() -> Non
 
 
 def test_what_the_venue_refuses_later_is_reported_by_b15() -> None:
-    desk = sent(Desk(venue()), NOW + 1).desk
+    desk = submit_decision(Desk(venue()), NOW + 1).desk
     paused = replace(desk.world, terms=MarketTerms(paused=True))
-    desk, receipts = apply_update(desk, priced(paused, NOW + 2_000), CAPS, NOW + 2_000)
+    desk, receipts = apply_update(desk, push_feed(paused, NOW + 2_000), CAPS, NOW + 2_000)
     assert receipts[0].facts["code"] == VENUE
 
 
@@ -195,20 +199,22 @@ def test_only_so_many_orders_wait() -> None:
     desk = Desk(venue(), next_order=1)
     wide = PredictCaps(max_spend_per_tick=1_000 * QUOTE)
     for number in range(MAX_WAITING):
-        desk = sent(desk, NOW + 1, wide, spend=1, strike=63_000 + number).desk
-    assert sent(desk, NOW + 1, wide, spend=1).refusal == f"{MAX_WAITING} orders wait for a price already"
+        desk = submit_decision(desk, NOW + 1, wide, spend=1, strike=63_000 + number).desk
+    assert submit_decision(desk, NOW + 1, wide, spend=1).refusal == f"{MAX_WAITING} orders wait for a price already"
 
 
 def test_only_the_latest_that_came_of_orders_is_kept() -> None:
     desk, wide = Desk(venue()), PredictCaps(max_spend_per_tick=1_000 * QUOTE, max_exposure_per_expiry=1_000 * QUOTE)
     for number in range(MAX_FILLS + 3):
-        desk = sent(desk, NOW, wide, spend=1, strike=63_000 + number).desk
+        desk = submit_decision(desk, NOW, wide, spend=1, strike=63_000 + number).desk
     assert len(desk.done) == MAX_FILLS + 3, "all of a market that is still there"
     assert desk.done[-1].strike == 63_000 + MAX_FILLS + 2
 
 
 def test_a_desk_is_stored_and_read_back_exactly() -> None:
-    desk = sent(sent(Desk(venue(markets=2)), NOW, shown=5).desk, NOW + 1, shown=7, side="NO", spend=1).desk
+    desk = submit_decision(
+        submit_decision(Desk(venue(markets=2)), NOW, shown=5).desk, NOW + 1, shown=7, side="NO", spend=1
+    ).desk
     back = codec.parse(Desk, codec.loads(codec.dumps(desk)))
     assert back == desk
     assert codec.dumps(back) == codec.dumps(desk)
@@ -216,9 +222,9 @@ def test_a_desk_is_stored_and_read_back_exactly() -> None:
 
 
 def test_the_summary_is_exact_text() -> None:
-    desk = sent(Desk(venue()), NOW).desk
+    desk = submit_decision(Desk(venue()), NOW).desk
     facts = summary(desk)
     assert Decimal(facts["cash"]) + Decimal(facts["spent"]) == 1_000
     assert facts["positions"][0]["strikes"] == ["63000"]
     assert facts["waiting"] == []
-    assert summary(sent(Desk(venue()), NOW + 1).desk)["waiting"] == ["o1"]
+    assert summary(submit_decision(Desk(venue()), NOW + 1).desk)["waiting"] == ["o1"]

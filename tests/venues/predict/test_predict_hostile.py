@@ -16,7 +16,7 @@ from pitboss.venues.predict.svi import FLOAT
 from pitboss.venues.predict.trade import ContractTrade, fair_value, weigh_mint
 from pitboss.venues.predict.world import feed, push
 from venues.predict.guard_result import judge
-from venues.predict.scene import MINT, NOW, SPOT, money, opened
+from venues.predict.scene import MINT, NOW, SPOT, money, with_open_market
 
 NUMBERS: list[Any] = [
     0, -1, 1, 2, 3, 1e9, 1e308, -1e308, 5e-324, Decimal("1e400"), Decimal("1e-400"), Decimal("2.0000001"), 10**30,
@@ -95,7 +95,7 @@ def campaign(seed: int, decisions: int) -> dict[str, int]:
                 if rng.random() < 0.7:  # twins hear of it less often
                     world = push(world, "BTC", spot, at).world
             if rng.random() < 0.02:
-                world = opened(world, f"twin{number}", at + HOUR_MS, at, spot=spot)
+                world = with_open_market(world, f"twin{number}", at + HOUR_MS, at, spot=spot)
             if rng.random() < 0.01:  # a new life: else the total budget ends the campaign early
                 world = replace(world, accounts={ACCOUNT: replace(world.accounts[ACCOUNT], cash=60 * QUOTE)})
                 start, spent, spent_on = money(world), Spent(), {}

@@ -18,7 +18,7 @@ from pitboss.venues.predict.quote import Quote, make_quote
 from pitboss.venues.predict.state import QUOTE, MarketTerms, binary, usd
 from pitboss.venues.predict.svi import FLOAT
 from pitboss.venues.predict.trade import preview
-from venues.predict.generated_run import LOOSE, drive, forecaster
+from venues.predict.generated_run import LOOSE, forecaster, run_generated
 from venues.predict.predict_ticks import SOON
 from venues.predict.scene import NOW
 
@@ -33,12 +33,12 @@ MINT = {
 }
 
 
-def once(*intents):
+def first_tick_only(*intents):
     """Decides at the first tick only."""
     return lambda observation: intents if observation.at == NOW else ()
 
 
-def only(ledger: PredictLedger) -> MarketCall:
+def single_call(ledger: PredictLedger) -> MarketCall:
     (call,) = ledger.calls
     return call
 
@@ -46,7 +46,7 @@ def only(ledger: PredictLedger) -> MarketCall:
 @given(st.integers(0, 2**32), st.integers(0, 6))
 @settings(max_examples=3)
 def test_live_and_stored_records_give_equal_calls_and_equal_metrics(seed: int, silence: int) -> None:
-    ran = drive(forecaster(seed), 90, seed=seed, silent=lambda place: place % 7 < silence)
+    ran = run_generated(forecaster(seed), 90, seed=seed, silent=lambda place: place % 7 < silence)
     stored = read_predict_ledger(ran.records)
     assert stored.calls == ran.ledger.calls
     assert stored.calls
@@ -56,8 +56,8 @@ def test_live_and_stored_records_give_equal_calls_and_equal_metrics(seed: int, s
 
 
 def test_a_mint_that_is_filled_has_its_price_its_fair_price_and_what_was_won() -> None:
-    ran = drive(once(MINT), 70)
-    call = only(ran.ledger)
+    ran = run_generated(first_tick_only(MINT), 70)
+    call = single_call(ran.ledger)
     (fill,) = [one for one in ran.ledger.receipts if one.kind == "filled"]
     settled = [one for one in ran.ledger.receipts if one.kind == "settled" and one.symbol == SOON]
     assert (call.at, call.action, call.market_id, call.side, call.strike) == (NOW, "mint", SOON, "YES", 63_200)
@@ -70,12 +70,12 @@ def test_a_mint_that_is_filled_has_its_price_its_fair_price_and_what_was_won() -
 
 
 def test_a_decision_that_waits_is_followed_to_its_fill() -> None:
-    ran = drive(once(MINT), 3, silent=lambda place: place == 1)
-    assert only(ran.ledger).traded is not None
-    ran = drive(
+    ran = run_generated(first_tick_only(MINT), 3, silent=lambda place: place == 1)
+    assert single_call(ran.ledger).traded is not None
+    ran = run_generated(
         lambda observation: (MINT,) if observation.at == NOW + MINUTE_MS else (), 3, silent=lambda place: place == 1
     )
-    call = only(ran.ledger)
+    call = single_call(ran.ledger)
     assert call.traded is not None
     assert call.order_id.startswith("o")
     assert call.traded.at == NOW + MINUTE_MS + 10_000
@@ -100,8 +100,8 @@ def test_a_decision_that_waited_in_vain_is_refused_late_with_its_code_and_keeps_
         observation.shown.note(contract, shown["price"])
         return ({**MINT, "strike": usd(rung.strike)},)
 
-    ran = drive(decide, 4, seed=11, caps=hasty, silent=lambda place: place == 1, later=1.001)
-    call = only(ran.ledger)
+    ran = run_generated(decide, 4, seed=11, caps=hasty, silent=lambda place: place == 1, later=1.001)
+    call = single_call(ran.ledger)
     assert (call.verdict, call.code, call.late, call.traded) == ("refused", "B7_SLIPPAGE", True, None)
     assert call.ask is not None
     assert call.fair is not None
@@ -121,8 +121,8 @@ def test_a_decision_that_waited_in_vain_is_refused_late_with_its_code_and_keeps_
     ],
 )
 def test_a_refused_call_has_its_code_and_the_prices_on_which_it_was_judged(change, code: str, quoted: bool) -> None:
-    ran = drive(once({**MINT, **change}), 70, caps=PredictCaps(min_edge=FLOAT // 100))
-    call = only(ran.ledger)
+    ran = run_generated(first_tick_only({**MINT, **change}), 70, caps=PredictCaps(min_edge=FLOAT // 100))
+    call = single_call(ran.ledger)
     assert (call.verdict, call.code, call.traded) == ("refused", code, None)
     assert (call.ask is not None, call.fair is not None) == (quoted, quoted)
     assert ran.ledger.rejections == {code: 1}
@@ -130,14 +130,14 @@ def test_a_refused_call_has_its_code_and_the_prices_on_which_it_was_judged(chang
 
 
 def test_a_reduced_call_says_so_and_keeps_what_was_asked() -> None:
-    call = only(drive(once({**MINT, "spend": 50}), 1).ledger)
+    call = single_call(run_generated(first_tick_only({**MINT, "spend": 50}), 1).ledger)
     assert (call.verdict, call.code, call.spend) == ("reduced", "B9_SPEND_TICK", 50)
     assert call.traded is not None
     assert call.traded.amount <= 2
 
 
 def test_saying_the_same_twice_counts_under_this_venues_rule_and_is_one_forecast() -> None:
-    ran = drive(once(MINT, MINT), 70)
+    ran = run_generated(first_tick_only(MINT, MINT), 70)
     first, second = ran.ledger.calls
     assert (first.forecast, second.forecast) == (True, False)
     assert (second.verdict, second.code, second.traded) == ("refused", "B14_DUPLICATE", None)
@@ -148,7 +148,7 @@ def test_saying_the_same_twice_counts_under_this_venues_rule_and_is_one_forecast
 
 def test_what_cannot_be_read_or_is_a_hold_is_no_call() -> None:
     hold = {"action": "hold", "market_id": SOON, "side": "YES", "strike": 63_200, "confidence": 1, "reasoning": "wait"}
-    ran = drive(once(hold, {"action": "mint"}, "buy!", None, [MINT]), 3)
+    ran = run_generated(first_tick_only(hold, {"action": "mint"}, "buy!", None, [MINT]), 3)
     assert ran.ledger.calls == []
     assert ran.ledger.rejections == {"B1_SHAPE": 3}
 
@@ -163,7 +163,7 @@ def test_an_unnamed_market_is_learnt_from_the_order() -> None:
     body = {"equity": (), "flags": [], "proposals": [proposal], "verdicts": [verdict], "tick_at": NOW}
     ledger.take("tick", body, [fill])
     ledger.take("close", {"equity": ()}, [Receipt("settled", NOW + 9, SOON, "", {"price": "63200"})])
-    assert (only(ledger).market_id, only(ledger).won) == (SOON, False)
+    assert (single_call(ledger).market_id, single_call(ledger).won) == (SOON, False)
 
 
 @pytest.mark.parametrize(("price", "yes"), [("63200", False), ("63200.000000001", True), ("63199.99", False)])
@@ -178,7 +178,7 @@ def test_yes_wins_strictly_above_the_strike_and_a_tie_is_nos(price: str, yes: bo
 
 def test_a_call_made_after_its_market_settled_never_has_an_outcome() -> None:
     late = {**MINT, "confidence": 1}
-    ran = drive(lambda observation: (late,) if observation.at >= NOW + 55 * MINUTE_MS else (), 70)
+    ran = run_generated(lambda observation: (late,) if observation.at >= NOW + 55 * MINUTE_MS else (), 70)
     early = [call for call in ran.ledger.calls if call.at < NOW + 60 * MINUTE_MS]
     after = [call for call in ran.ledger.calls if call.at >= NOW + 60 * MINUTE_MS]
     assert early
@@ -196,7 +196,7 @@ def test_the_other_sides_ask_is_what_the_venue_would_quote(fair: int, used: int)
 
 def test_redeems_are_calls_and_no_forecasts() -> None:
     sale = {"action": "redeem", "market_id": SOON, "side": "YES", "strike": 63_200, "confidence": 1, "reasoning": "out"}
-    ran = drive(lambda o: {NOW: (MINT,), NOW + MINUTE_MS: (sale,)}.get(o.at, ()), 4, caps=LOOSE)
+    ran = run_generated(lambda o: {NOW: (MINT,), NOW + MINUTE_MS: (sale,)}.get(o.at, ()), 4, caps=LOOSE)
     bought, sold = ran.ledger.calls
     assert (sold.action, sold.forecast, sold.minted) == ("redeem", False, False)
     assert sold.traded is not None

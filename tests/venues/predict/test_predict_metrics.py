@@ -19,7 +19,7 @@ from pitboss.venues.perp import metrics as perp
 from pitboss.venues.predict.baselines import baseline_metrics, comparable
 from pitboss.venues.predict.metrics import compute_predict, reference
 from pitboss.venues.predict.outcome import MarketCall, PredictLedger, PredictOutcome, Traded
-from venues.predict.generated_run import INITIAL, drive, forecaster
+from venues.predict.generated_run import INITIAL, forecaster, run_generated
 from venues.predict.scene import NOW
 
 price = st.decimals(0, 1, places=9)
@@ -252,7 +252,7 @@ def test_a_run_cannot_start_with_nothing() -> None:
 
 
 def test_money_is_accounted_for_to_the_last_unit_over_a_whole_generated_run() -> None:
-    ran = drive(forecaster(3), 240, silent=lambda place: place % 9 == 4)
+    ran = run_generated(forecaster(3), 240, silent=lambda place: place % 9 == 4)
     result = compute_predict(ran.outcome(), 1)
     assert result["mints"] > 50
     assert result["redeems"] > 0
@@ -314,7 +314,7 @@ def test_baselines_are_scored_on_one_and_the_same_set_of_calls(found: list[Marke
 
 
 def test_heuristics_are_reported_by_their_trading_over_the_runs_range() -> None:
-    ran, other = drive(forecaster(3), 90), drive(forecaster(4), 90)
+    ran, other = run_generated(forecaster(3), 90), run_generated(forecaster(4), 90)
     result = baseline_metrics(ran.outcome(), {"alternate": other.ledger, "no_only": PredictLedger()})["trading"]
     whole = compute_predict(ran.outcome(other.ledger))
     assert result["alternate"]["pnl_usd"] == whole["pnl_usd"]

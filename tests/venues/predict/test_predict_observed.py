@@ -11,14 +11,14 @@ from pitboss.venues.predict.state import ACCOUNT, QUOTE, MarketTerms, Vault
 from pitboss.venues.predict.sui_source import ACCOUNT_MS, SuiSource, chain_desk
 from pitboss.venues.predict.svi import FLOAT
 from pitboss.venues.predict.trade import mint, preview
-from venues.predict.scene import HOURLY, NOW, SPOT, done, venue, yes
+from venues.predict.scene import HOURLY, NOW, SPOT, venue, world_after, yes
 
 END = NOW + HOUR_MS
 CHAIN_VAULT = Vault(500_000 * QUOTE, {}, 40_000 * QUOTE, 90_000 * QUOTE)
 
 
 def test_a_market_settles_at_the_protocols_price_and_pays_the_paper_position() -> None:
-    world = done(mint(venue(), ACCOUNT, yes(), 3 * QUOTE, NOW))
+    world = world_after(mint(venue(), ACCOUNT, yes(), 3 * QUOTE, NOW))
     oracle = world.oracles[HOURLY]
     settled = replace(oracle, active=False, settlement=SPOT, settled_at=END)
     step = observe_markets(world, [settled], MarketTerms(), CHAIN_VAULT, END + 2_000)
@@ -38,7 +38,7 @@ def test_quotes_are_the_protocols_for_its_vault_with_the_paper_contracts_in_it()
     wide = observe_markets(world, [oracle], MarketTerms(base_spread=40_000_000), CHAIN_VAULT, NOW).world
     asks = [preview(one, yes(), NOW).ask for one in (idle, busy, wide)]  # type: ignore[union-attr]
     assert asks[0] < asks[1] < asks[2]
-    traded = done(mint(busy, ACCOUNT, yes(), 100 * QUOTE, NOW))
+    traded = world_after(mint(busy, ACCOUNT, yes(), 100 * QUOTE, NOW))
     again = observe_markets(traded, [oracle], MarketTerms(), CHAIN_VAULT, NOW + 1).world
     assert again.vault.total_mtm == CHAIN_VAULT.total_mtm + sum(book.mtm for book in traded.vault.books.values())
 

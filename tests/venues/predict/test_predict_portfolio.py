@@ -14,13 +14,13 @@ from pitboss.venues.predict.state import ACCOUNT, QUOTE
 from pitboss.venues.predict.surface import LEAST_VARIANCE, realised, realised_at, synthetic
 from pitboss.venues.predict.svi import flat
 from pitboss.venues.predict.trade import mint, preview
-from venues.predict.scene import HOURLY, NOW, SPOT, between, done, no, venue, yes
+from venues.predict.scene import HOURLY, NOW, SPOT, between, no, venue, world_after, yes
 from venues.predict.single_markets import push_price
 
 
 def test_equity_is_cash_and_every_position_at_its_bid() -> None:
-    world = done(mint(venue(), ACCOUNT, yes(), 3 * QUOTE, NOW))
-    world = done(mint(world, ACCOUNT, between(63_000, 64_000), QUOTE, NOW))
+    world = world_after(mint(venue(), ACCOUNT, yes(), 3 * QUOTE, NOW))
+    world = world_after(mint(world, ACCOUNT, between(63_000, 64_000), QUOTE, NOW))
     bids = {}
     for contract in (yes(), between(63_000, 64_000)):
         quote = preview(world, contract, NOW)
@@ -38,22 +38,22 @@ def test_equity_is_cash_and_every_position_at_its_bid() -> None:
 
 
 def test_between_expiry_and_settlement_a_position_keeps_its_last_known_value_and_says_so() -> None:
-    world = done(mint(venue(), ACCOUNT, yes(), 3 * QUOTE, NOW))
+    world = world_after(mint(venue(), ACCOUNT, yes(), 3 * QUOTE, NOW))
     fresh, late = portfolio(world, NOW), portfolio(world, NOW + HOUR_MS + 1)
     assert late.equity == fresh.equity
     assert (late.positions[0].quoted, late.positions[0].status) == (False, "pending")
 
 
 def test_a_settled_position_is_worth_all_or_nothing() -> None:
-    world = done(mint(venue(), ACCOUNT, yes(), 3 * QUOTE, NOW))
-    world = done(mint(world, ACCOUNT, no(), 2 * QUOTE, NOW))
-    world = done(push_price(world, HOURLY, SPOT, SPOT, NOW + HOUR_MS))
+    world = world_after(mint(venue(), ACCOUNT, yes(), 3 * QUOTE, NOW))
+    world = world_after(mint(world, ACCOUNT, no(), 2 * QUOTE, NOW))
+    world = world_after(push_price(world, HOURLY, SPOT, SPOT, NOW + HOUR_MS))
     facts = portfolio(world, NOW + DAY_MS)
     assert {one.side: one.value for one in facts.positions} == {"YES": Decimal(3), "NO": Decimal(0)}
 
 
 def test_a_position_whose_outcome_is_nearly_certain_has_that_value() -> None:
-    world = done(mint(venue(), ACCOUNT, yes(), 3 * QUOTE, NOW))
+    world = world_after(mint(venue(), ACCOUNT, yes(), 3 * QUOTE, NOW))
     oracle = replace(world.oracles[HOURLY], svi=flat(1e-9))
     sure = replace(world, oracles={HOURLY: oracle})
     assert portfolio(sure, NOW).positions[0].bid == 1

@@ -54,11 +54,11 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
         yield opened
 
 
-def asked(**more: Any) -> PredictRequest:
+def request_with(**more: Any) -> PredictRequest:
     return replace(PredictRequest(SKILL, FROM, LAST), **more)
 
 
-def shown(workspace: Workspace, request: PredictRequest, at: int | None = FROM) -> Preview:
+def preview_of(workspace: Workspace, request: PredictRequest, at: int | None = FROM) -> Preview:
     return VENUE.preview(request, workspace.lake, workspace.settings, at)
 
 
@@ -70,8 +70,8 @@ def first_prompt(workspace: Workspace, request: PredictRequest) -> list[str]:
 
 @pytest.mark.parametrize("late_ms", [0, 15 * MINUTE_MS])
 def test_it_is_byte_for_byte_what_the_first_tick_of_a_run_is_given(workspace: Workspace, late_ms: int) -> None:
-    request = asked(from_at=FROM + late_ms)
-    found = shown(workspace, request, FROM + late_ms)
+    request = request_with(from_at=FROM + late_ms)
+    found = preview_of(workspace, request, FROM + late_ms)
     assert first_prompt(workspace, request) == [found.system, found.user]
 
 
@@ -80,15 +80,15 @@ def test_recorded_surfaces_are_part_of_it(workspace: Workspace, tmp_path: Path) 
     billionths = {"a": 400_000, "b": 1_000_000, "rho": 0, "m": 0, "sigma": 100_000_000}
     row = {"market_id": str(expiry), "time": FROM - MINUTE_MS, **billionths, "rho_negative": False, "m_negative": False}
     pl.DataFrame([row]).write_csv(tmp_path / "surfaces.csv")
-    request = asked(surfaces=str(tmp_path / "surfaces.csv"))
-    found = shown(workspace, request)
+    request = request_with(surfaces=str(tmp_path / "surfaces.csv"))
+    found = preview_of(workspace, request)
     assert first_prompt(workspace, request) == [found.system, found.user]
-    assert found.user != shown(workspace, asked()).user
+    assert found.user != preview_of(workspace, request_with()).user
 
 
 @pytest.mark.parametrize("steps", [1, 4])
 def test_the_tools_are_those_that_the_first_question_offers(workspace: Workspace, steps: int) -> None:
-    request = asked(skill={**SKILL, "max_steps": steps})
+    request = request_with(skill={**SKILL, "max_steps": steps})
     model = ScriptedModel([calls("submit_decision", action="hold", reasoning="Nothing.")])
     script = prepare(request, workspace.lake, workspace.settings).course(Connections(model=model))
     fresh = first_state(script)
@@ -99,15 +99,15 @@ def test_the_tools_are_those_that_the_first_question_offers(workspace: Workspace
         {"name": one.name, "description": one.description, "input_schema": dict(one.schema)}
         for one in model.requests[0].tools
     ]
-    assert list(shown(workspace, request).tools) == offered
+    assert list(preview_of(workspace, request).tools) == offered
 
 
 def test_a_model_that_cannot_be_asked_here_is_no_reason_to_fail(workspace: Workspace) -> None:
-    assert shown(workspace, asked(model="anthropic/some-model")) == shown(workspace, asked())
+    assert preview_of(workspace, request_with(model="anthropic/some-model")) == preview_of(workspace, request_with())
 
 
 def test_without_an_instant_it_is_the_newest_tick_that_has_a_price(workspace: Workspace) -> None:
-    assert shown(workspace, asked(), None).at == LAST
+    assert preview_of(workspace, request_with(), None).at == LAST
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_without_an_instant_it_is_the_newest_tick_that_has_a_price(workspace: Wo
 )
 def test_what_is_no_tick_or_has_no_price_is_said(workspace: Workspace, at: int, said: str) -> None:
     with pytest.raises(UserError, match=said):
-        shown(workspace, asked(), at)
+        preview_of(workspace, request_with(), at)
 
 
 def test_the_command_shows_the_same(workspace: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -125,7 +125,7 @@ def test_the_command_shows_the_same(workspace: Workspace, tmp_path: Path, capsys
     words = ["skill", "preview", str(file), "--at", iso(FROM), "--home", str(tmp_path / "home")]
     assert main([*words, "--equity", "50", "--json"]) == 0
     result = codec.loads(capsys.readouterr().out.encode())
-    found = shown(workspace, asked(skill=read_file(file), equity_usd=Decimal(50)))
+    found = preview_of(workspace, request_with(skill=read_file(file), equity_usd=Decimal(50)))
     assert (result["system"], result["user"], result["at"]) == (found.system, found.user, iso(FROM))
     assert [tool["name"] for tool in result["tools"]] == [tool["name"] for tool in found.tools]
     assert main([*words, "--news-latency", "1h"]) == 2

@@ -24,7 +24,7 @@ from pitboss.venues.predict.panels.summary import ANSWERS, FITTED, MIXED, RECORD
 from pitboss.venues.predict.rules import RULES
 from pitboss.venues.predict.venue import VENUE
 from report.test_report import HOSTILE, RenderedPage
-from venues.predict.generated_run import INITIAL, drive, forecaster
+from venues.predict.generated_run import INITIAL, forecaster, run_generated
 
 MINUTES = 100
 
@@ -35,8 +35,8 @@ def curve(ledger: PredictLedger) -> list[tuple[int, float]]:
 
 @pytest.fixture(scope="module")
 def report() -> PredictReport:
-    ran = drive(forecaster(3), MINUTES, silent=lambda place: place % 7 == 3)
-    others = {name: drive(policy, MINUTES).ledger for name, policy in heuristics().items()}
+    ran = run_generated(forecaster(3), MINUTES, silent=lambda place: place % 7 == 3)
+    others = {name: run_generated(policy, MINUTES).ledger for name, policy in heuristics().items()}
     outcome = ran.outcome()
     document = {
         "run_id": "r1",

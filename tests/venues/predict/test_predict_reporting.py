@@ -60,12 +60,12 @@ def decisions() -> str:
     return "\n".join(lines)
 
 
-def made(workspace: Workspace) -> Run:
+def start_run(workspace: Workspace) -> Run:
     return asyncio.run(start(workspace, PredictRequest(SKILL, FROM, TO, decisions=decisions(), seed=1)))
 
 
 def test_a_stored_run_has_its_page_with_the_curves_of_the_heuristics_and_verifies(workspace: Workspace) -> None:
-    run = made(workspace)
+    run = start_run(workspace)
     assert verify(workspace, run.id) == []
     report = build_predict_report(workspace, run)
     assert set(report.run.baseline_equity) == {"alternate", "yes_only", "no_only"}
@@ -81,7 +81,7 @@ def test_a_stored_run_has_its_page_with_the_curves_of_the_heuristics_and_verifie
 
 
 def test_a_day_that_has_only_its_first_instant_is_no_day(workspace: Workspace) -> None:
-    run = made(workspace)
+    run = start_run(workspace)
     ledger = VENUE.read_ledger(journal_of(workspace, run).records())
     outcome = ledger.outcome(FROM, TO, MINUTE_MS, Decimal(200))
     assert ledger.equity[0][0] == FROM
@@ -89,7 +89,7 @@ def test_a_day_that_has_only_its_first_instant_is_no_day(workspace: Workspace) -
 
 
 def test_without_its_data_a_run_still_has_a_page_that_says_so(workspace: Workspace) -> None:
-    run = made(workspace)
+    run = start_run(workspace)
     shutil.rmtree(workspace.lake.root)
     shown = html_document(VENUE.page(workspace, run))
     assert "The data of this run is missing" in shown

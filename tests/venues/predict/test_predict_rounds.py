@@ -8,14 +8,14 @@ import pytest
 from pitboss.venues.predict.rounds import Agreement, compare, first_price
 from pitboss.venues.predict.state import Contract, Grid, open_world
 from pitboss.venues.predict.svi import FLOAT
-from venues.predict.scene import done
+from venues.predict.scene import world_after
 from venues.predict.single_markets import create_oracle, push_price
 
 DATA = Path(__file__).parents[3].parent / "shared" / "data" / "predict"
 MINUTE = 60_000
 
 
-def made(outcomes: list[float], prices: list[float], within_ms: int = MINUTE) -> Agreement:
+def agreement_of(outcomes: list[float], prices: list[float], within_ms: int = MINUTE) -> Agreement:
     starts = np.arange(len(outcomes), dtype=np.int64) * 5 * MINUTE
     times = np.arange(len(prices), dtype=np.int64) * 5 * MINUTE
     durations = np.full(len(outcomes), 300, dtype=np.int64)
@@ -23,7 +23,7 @@ def made(outcomes: list[float], prices: list[float], within_ms: int = MINUTE) ->
 
 
 def test_rounds_that_differ_are_listed_by_the_size_of_their_move() -> None:
-    found = made([1.0, 1.0, 0.0, 0.5, 1.0], [100.0, 101.0, 100.99, 100.995, 102.0, 102.0])
+    found = agreement_of([1.0, 1.0, 0.0, 0.5, 1.0], [100.0, 101.0, 100.99, 100.995, 102.0, 102.0])
     assert (found.rounds, found.agreed, found.undecided, found.unpriced) == (4, 1, 1, 0)
     assert [round(miss.move_bps, 2) for miss in found.misses] == [-0.99, 0.5, 0.0]
     assert found.share == 0.25
@@ -32,12 +32,12 @@ def test_rounds_that_differ_are_listed_by_the_size_of_their_move() -> None:
 
 
 def test_a_tie_is_nos() -> None:
-    assert made([0.0], [100.0, 100.0]).agreed == 1
-    assert made([1.0], [100.0, 100.0]).agreed == 0
+    assert agreement_of([0.0], [100.0, 100.0]).agreed == 1
+    assert agreement_of([1.0], [100.0, 100.0]).agreed == 0
 
 
 def test_a_round_without_prices_in_time_is_not_counted() -> None:
-    found = made([1.0, 1.0], [100.0, 101.0])
+    found = agreement_of([1.0, 1.0], [100.0, 101.0])
     assert (found.rounds, found.unpriced) == (1, 1)
     times, prices = np.array([10, 20], dtype=np.int64), np.array([1.0, 2.0])
     asked = np.array([0, 10, 11, 21], dtype=np.int64)
@@ -93,12 +93,12 @@ def test_the_venue_itself_settles_the_real_rounds_as_the_comparison_says(
         place = int(np.searchsorted(times, expiry_at))
         if up_price not in (0.0, 1.0) or np.isnan(strike) or place >= len(times) or times[place] - expiry_at > MINUTE:
             continue
-        world = done(create_oracle(open_world(1, 1), "m", "BTC", expiry_at, start_at, Grid()))
+        world = world_after(create_oracle(open_world(1, 1), "m", "BTC", expiry_at, start_at, Grid()))
         if place:
             before = int(prices[place - 1])
-            world = done(push_price(world, "m", before, before, int(times[place - 1])))
+            world = world_after(push_price(world, "m", before, before, int(times[place - 1])))
             assert world.oracles["m"].settlement is None
-        world = done(push_price(world, "m", int(prices[place]), int(prices[place]), int(times[place])))
+        world = world_after(push_price(world, "m", int(prices[place]), int(prices[place]), int(times[place])))
         settlement = world.oracles["m"].settlement
         assert settlement is not None
         agreed += Contract("m", int(strike), None).wins(settlement) == (up_price == 1.0)

@@ -278,13 +278,13 @@ OTHER: dict[str, Any] = {
 }
 
 
-def changed(path: str) -> dict[str, Any]:
+def document_with(path: str) -> dict[str, Any]:
     more = {"strategy__mandate": None} if path == "strategy__text" else {}
     return document(**{path: OTHER[path], **more})
 
 
 def test_changing_any_field_changes_the_digest():
-    digests = {digest(changed(path)) for path in OTHER} | {digest(document())}
+    digests = {digest(document_with(path)) for path in OTHER} | {digest(document())}
     assert len(digests) == len(OTHER) + 1
     assert {path.partition("__")[0] for path in OTHER} == set(PredictSkill.model_fields) - {"pitboss", "venue"}
 
@@ -301,7 +301,7 @@ def test_ways_of_writing_the_same_thing_share_a_digest():
 
 @pytest.mark.parametrize("path", OTHER)
 def test_a_skill_reads_back_equal_from_its_json_and_from_its_normal_form(path: str):
-    made = check_plain(changed(path)).skill
+    made = check_plain(document_with(path)).skill
     assert made is not None
     assert check_text(to_json(made).decode(), ".json").skill == made
     assert check_plain(made.normal()).digest == skill_digest(made)

@@ -22,35 +22,35 @@ def pitboss(*words: object) -> tuple[int, str, str]:
 
 
 @pytest.fixture
-def brain(tmp_path: Path) -> Path:
+def brain_skill(tmp_path: Path) -> Path:
     file = tmp_path / "btc-brain.yaml"
     file.write_text(VENUE.examples()[file.name])
     return file
 
 
-def test_a_predict_skill_is_checked_by_the_same_command(brain: Path):
-    code, out, err = pitboss("skill", "check", brain, "--json")
+def test_a_predict_skill_is_checked_by_the_same_command(brain_skill: Path):
+    code, out, err = pitboss("skill", "check", brain_skill, "--json")
     assert (code, err) == (0, "")
     assert json.loads(out)["ok"] is True
-    brain.write_text(brain.read_text().replace("min_edge", "min_egde"))
-    code, out, err = pitboss("skill", "check", brain)
+    brain_skill.write_text(brain_skill.read_text().replace("min_edge", "min_egde"))
+    code, out, err = pitboss("skill", "check", brain_skill)
     assert (code, out) == (2, "")
     assert "risk.min_egde: unknown key" in err
     assert "did you mean min_edge?" in err
 
 
-def test_a_mandate_is_read_next_to_the_file_that_is_checked(brain: Path):
-    (brain.parent / "mine.md").write_text("Words.")
-    code, out, _ = pitboss("skill", "check", brain, "--set", "strategy.mandate=mine.md", "--json")
+def test_a_mandate_is_read_next_to_the_file_that_is_checked(brain_skill: Path):
+    (brain_skill.parent / "mine.md").write_text("Words.")
+    code, out, _ = pitboss("skill", "check", brain_skill, "--set", "strategy.mandate=mine.md", "--json")
     assert (code, json.loads(out)["errors"]) == (0, [])
-    code, _, err = pitboss("skill", "check", brain, "--set", "strategy.mandate=../mine.md")
+    code, _, err = pitboss("skill", "check", brain_skill, "--set", "strategy.mandate=../mine.md")
     assert code == 2
     assert "outside the folder" in err
 
 
-def test_the_backtest_of_another_venue_refuses_a_predict_skill_in_one_line(brain: Path, tmp_path: Path):
+def test_the_backtest_of_another_venue_refuses_a_predict_skill_in_one_line(brain_skill: Path, tmp_path: Path):
     span = ("--from", "2025-02-10", "--to", "2025-02-11")
-    code, out, err = pitboss("perp", "backtest", brain, *span, "--home", tmp_path / "home")
+    code, out, err = pitboss("perp", "backtest", brain_skill, *span, "--home", tmp_path / "home")
     assert (code, out) == (2, "")
     first, hint = err.splitlines()
     assert first.endswith("btc-brain.yaml is a skill of the predict venue")

@@ -59,7 +59,7 @@ MINT: dict[str, Any] = {
 REDEEM: dict[str, Any] = {"action": "redeem", "market_id": SOON, "side": "YES", "strike": 63_200, "reasoning": "out"}
 
 
-def one(*intents: Any, caps: PredictCaps | None = None, cash: int = 100, **more: Any) -> Any:
+def first_tick(*intents: Any, caps: PredictCaps | None = None, cash: int = 100, **more: Any) -> Any:
     return step(new_state(cash), ports(always_decides(*intents), caps, **more), SPOT, NOW)
 
 
@@ -67,7 +67,7 @@ def one(*intents: Any, caps: PredictCaps | None = None, cash: int = 100, **more:
 
 
 def test_a_mint_is_judged_made_counted_and_recorded() -> None:
-    done = one(MINT)
+    done = first_tick(MINT)
     check(done.record, 0, GENESIS)
     facts, desk = body(done), done.state.world
     assert verdicts(done) == [("allowed", None)]
@@ -85,7 +85,7 @@ def test_a_mint_is_judged_made_counted_and_recorded() -> None:
 
 
 def test_a_redeem_sells_the_whole_position_back() -> None:
-    done = one(MINT)
+    done = first_tick(MINT)
     after = step(done.state, ports(always_decides(REDEEM)), SPOT, NOW + MINUTE_MS)
     assert verdicts(after) == [("allowed", None)]
     assert body(after)["after"]["positions"] == []
@@ -100,7 +100,7 @@ def test_a_position_is_paid_at_settlement_and_the_model_is_informed() -> None:
     paid = [fill for fill in state.world.done if fill.kind == "payout"]
     assert [(fill.side, fill.price, fill.amount > 3) for fill in paid] == [("YES", 1, True)]
     assert state.world.world.accounts[ACCOUNT].positions == {}
-    seen = mind.seen[60]
+    seen = mind.observations[60]
     assert seen.at == NOW + 60 * MINUTE_MS
     assert [fill.kind for fill in seen.since()] == ["payout"]
     assert "settled and paid: YES 63200" in ports(mind).context.user(seen)
@@ -142,7 +142,7 @@ def test_the_original_shape_without_a_market_is_taken() -> None:
 def test_a_rule_refuses_through_the_tick_and_is_reported_at_the_next(
     code: str, change: dict[str, Any], caps: dict[str, Any]
 ) -> None:
-    done = one({**MINT, **change}, caps=PredictCaps(**caps))
+    done = first_tick({**MINT, **change}, caps=PredictCaps(**caps))
     assert verdicts(done) == [("refused", code)]
     assert done.state.world.world.accounts[ACCOUNT].cash == 100 * QUOTE
     assert done.state.world.spent.total == 0
@@ -164,7 +164,7 @@ def test_b6_an_ask_outside_the_bounds_is_refused() -> None:
     given = ports(always_decides())
     world = step(new_state(), given, SPOT, NOW).state.world.world
     far = next(rung for rung in ladder(world, SOON, NOW, 50 * FLOAT, 40) if "YES" not in rung.sides)
-    assert verdicts(one({**MINT, "strike": far.strike // FLOAT})) == [("refused", "B6_ASK_BOUNDS")]
+    assert verdicts(first_tick({**MINT, "strike": far.strike // FLOAT})) == [("refused", "B6_ASK_BOUNDS")]
 
 
 def test_b7_compares_with_the_ask_of_this_tick_and_never_with_that_of_an_earlier_one() -> None:
@@ -184,7 +184,7 @@ def test_b7_compares_with_the_ask_of_this_tick_and_never_with_that_of_an_earlier
 
 
 def test_b9_a_spend_beyond_the_tick_is_reduced_and_reported() -> None:
-    done = one({**MINT, "spend": 50})
+    done = first_tick({**MINT, "spend": 50})
     assert verdicts(done) == [("reduced", "B9_SPEND_TICK")]
     assert done.state.world.spent.total <= 2 * QUOTE
     after = step(done.state, ports(always_decides()), SPOT, NOW + MINUTE_MS)
@@ -195,18 +195,21 @@ def test_b9_a_spend_beyond_the_tick_is_reduced_and_reported() -> None:
 
 def test_b9_what_a_tick_has_spent_is_gone_for_its_next_intent() -> None:
     other = {**MINT, "side": "NO"}
-    assert verdicts(one({**MINT, "spend": Decimal("1.5")}, other)) == [("allowed", None), ("reduced", "B9_SPEND_TICK")]
-    done = one({**MINT, "spend": 2}, {**other, "spend": 1}, {**other, "spend": 5})
+    assert verdicts(first_tick({**MINT, "spend": Decimal("1.5")}, other)) == [
+        ("allowed", None),
+        ("reduced", "B9_SPEND_TICK"),
+    ]
+    done = first_tick({**MINT, "spend": 2}, {**other, "spend": 1}, {**other, "spend": 5})
     assert done.state.world.spent.total <= 2 * QUOTE
     assert verdicts(done)[0] == ("allowed", None)
 
 
 def test_b13_a_spend_beyond_the_balance_is_refused() -> None:
-    assert verdicts(one(MINT, cash=1)) == [("refused", "B13_BALANCE")]
+    assert verdicts(first_tick(MINT, cash=1)) == [("refused", "B13_BALANCE")]
 
 
 def test_b14_the_same_intent_twice_is_answered_once() -> None:
-    done = one({**MINT, "spend": 1}, {**MINT, "spend": 1})
+    done = first_tick({**MINT, "spend": 1}, {**MINT, "spend": 1})
     assert [verdict["duplicate"] for verdict in body(done)["verdicts"]] == [False, True]
     assert len(body(done)["receipts"]) == 1
     assert done.state.world.spent.total <= QUOTE
@@ -220,7 +223,7 @@ def test_b15_a_refusing_broker_is_reported_by_its_own_words() -> None:
         async def cancel(self, world: Any, order_id: str, at: int) -> Placed:
             raise AssertionError
 
-    done = one(MINT, broker=RefusingBroker())
+    done = first_tick(MINT, broker=RefusingBroker())
     assert verdicts(done) == [("refused", "B15_VENUE")]
     assert body(done)["verdicts"][0]["detail"] == "no mint today"
     assert done.state.world.spent.total == 0
@@ -230,7 +233,7 @@ def test_a_rule_that_breaks_halts_mints_and_leaves_redeems(monkeypatch: pytest.M
     def broken(case: Any) -> Any:
         raise RuntimeError("oops")
 
-    held = one(MINT).state
+    held = first_tick(MINT).state
     rules = (*rule_book.RULES[:5], Rule("B6_ASK_BOUNDS", "mints", broken, ""), *rule_book.RULES[6:])
     with monkeypatch.context() as patch:
         patch.setattr(rule_book, "RULES", rules)
@@ -244,8 +247,8 @@ def test_a_rule_that_breaks_halts_mints_and_leaves_redeems(monkeypatch: pytest.M
 def test_no_model_is_called_for_an_empty_account() -> None:
     mind = always_decides(MINT)
     done = step(new_state(0), ports(mind), SPOT, NOW)
-    assert (mind.seen, body(done)["flags"], body(done)["prompt_sha256"]) == ([], ["ruined"], None)
-    held = one(MINT).state.world
+    assert (mind.observations, body(done)["flags"], body(done)["prompt_sha256"]) == ([], ["ruined"], None)
+    held = first_tick(MINT).state.world
     broke = replace(held, world=replace(held.world, accounts={ACCOUNT: replace(held.world.accounts[ACCOUNT], cash=0)}))
     assert not ports(mind).is_over(broke)
 
@@ -310,7 +313,7 @@ def test_a_decision_as_json_text_is_read_where_the_model_cannot_be_made_to_call(
 # Determinism and resume --------------------------------------------------------------------------------------------
 
 
-def talkative() -> Any:
+def talkative_model() -> Any:
     """A model whose every answer follows from its request: it looks, and mints what its dice say."""
 
     def answer(request: ModelRequest) -> ModelReply:
@@ -337,7 +340,7 @@ def talkative() -> Any:
 def test_the_same_path_gives_the_same_bytes_and_a_stored_state_goes_on_with_them(decider: str) -> None:
     def given() -> Any:
         return ports(
-            talkative() if decider == "model" else heuristic(decider),
+            talkative_model() if decider == "model" else heuristic(decider),
             PredictCaps(max_spend_per_day=20 * QUOTE),
             view=candles(spots).view,
             build_prompts=decider == "model",
@@ -389,7 +392,7 @@ def test_an_update_after_the_tick_cannot_change_its_record() -> None:
     bent = [*spots[:10], *(spot + 500 * FLOAT for spot in spots[10:])]
     digests = []
     for chosen in (spots, bent):
-        given = ports(talkative(), view=candles(chosen).view)
+        given = ports(talkative_model(), view=candles(chosen).view)
         digests.append([record.digest for record in run(new_state(), given, chosen)[1]])
     assert digests[0][:10] == digests[1][:10]
     assert digests[0][10] != digests[1][10]

@@ -29,6 +29,7 @@ from pitboss.venues.community.chain.json_rpc import JsonRpcClient
 from pitboss.venues.community.chain.ports import ChainContract, TxOutcome
 from pitboss.venues.community.chain.rpc_chain import RpcChain
 from pitboss.venues.community.chain.transaction_sender import SenderSettings
+from simulated_kill import Killed
 
 SOURCE = """
 marks: public(HashMap[uint256, uint256])
@@ -49,10 +50,6 @@ def fail(number: uint256):
     assert self.total == number, "not the total"
     self.total += 1
 """
-
-
-class Killed(BaseException):
-    """The process was killed."""
 
 
 @noun

@@ -9,13 +9,14 @@ import pytest
 from example_counts import seeds
 from pitboss.venues.community.chain.stored_transaction import StoredTransaction
 from saved_figures import save_figures
-from venues.community.chain.counter_chain import Account, Killed, account
+from simulated_kill import Killed
+from venues.community.chain.counter_chain import Account, account
 
 INTENTS = 5
 FAULTS = 10_000
 
 
-async def episode(folder: Path, seed: int) -> Counter[str]:
+async def run_episode(folder: Path, seed: int) -> Counter[str]:
     """Some intents under faults and kills, then a healthy node. Return the number of faults of each kind."""
     with account(folder, f"episode {seed}", percent=22) as desk:
         desk.kills_per_mille = 15
@@ -26,12 +27,12 @@ async def episode(folder: Path, seed: int) -> Counter[str]:
         desk.kills_per_mille = 0
         desk.rpc.heal()
         desk.start()
-        await finish(desk, first)
-        check(desk, first)
+        await finish_intents(desk, first)
+        check_account(desk, first)
         return faults
 
 
-async def finish(desk: Account, first: int) -> None:
+async def finish_intents(desk: Account, first: int) -> None:
     """With a healthy node every intent gets its result."""
     for number in range(INTENTS):
         outcome = await desk.through(f"i{number}", first + number, tries=8)
@@ -42,7 +43,7 @@ async def finish(desk: Account, first: int) -> None:
         await (await desk.opened())._sender._next_nonce()
 
 
-def check(desk: Account, first: int) -> None:
+def check_account(desk: Account, first: int) -> None:
     entries = desk.entries()
     nonces = [StoredTransaction.loads(entry.request).nonce for entry in entries]
     assert nonces == list(range(INTENTS)), "a nonce is missing or was given twice"
@@ -53,7 +54,7 @@ def check(desk: Account, first: int) -> None:
 
 @pytest.mark.parametrize("seed", seeds(1, 2, 3, 4, quick=1))
 def test_an_intent_is_executed_once_whatever_the_node_and_the_process_do(tmp_path: Path, seed: int) -> None:
-    asyncio.run(episode(tmp_path, seed))
+    asyncio.run(run_episode(tmp_path, seed))
 
 
 @pytest.mark.chaos
@@ -61,9 +62,9 @@ def test_of_ten_thousand_faults_none_leads_to_a_second_transaction_or_a_gap(tmp_
     faults, episodes = Counter[str](), 0
     while faults.total() < FAULTS:
         episodes += 1
-        faults += asyncio.run(episode(tmp_path / str(episodes), 1_000 + episodes))
+        faults += asyncio.run(run_episode(tmp_path / str(episodes), 1_000 + episodes))
     figures = {"faults": faults.total(), "episodes": episodes, "intents": episodes * INTENTS, "by kind": faults}
-    save_figures("chain faults", {**figures, "double sends": 0, "nonce gaps": 0})  # `episode` checks each one
+    save_figures("chain faults", {**figures, "double sends": 0, "nonce gaps": 0})  # `run_episode` checks each one
 
 
 async def kill_at(folder: Path, name: str, place: int) -> bool:

@@ -191,12 +191,12 @@ def test_a_nonce_that_another_program_used_is_reported_and_never_retried(desk: A
     call_node(desk.node, "eth_sendRawTransaction", "0x" + bytes(signed.raw_transaction).hex())
     desk.node.mine(5)
     desk.pause = mining
-    (outcome,) = asyncio.run(resumed(desk))
+    (outcome,) = asyncio.run(resume_pending(desk))
     assert outcome.status == "replaced"
     assert (desk.count(), send(desk, "b").nonce) == (1, 1)
 
 
-async def resumed(desk: Account) -> tuple[TxOutcome, ...]:
+async def resume_pending(desk: Account) -> tuple[TxOutcome, ...]:
     return await (await desk.opened()).resume()
 
 
@@ -288,12 +288,12 @@ def test_a_node_of_another_chain_is_not_believed(desk: Account) -> None:
 def test_the_chain_is_checked_again_on_every_new_connection() -> None:
     class Counting:
         def __init__(self) -> None:
-            self.asked: list[str] = []
+            self.methods: list[str] = []
             self.connection = 0
 
         async def post(self, body: bytes) -> tuple[bytes, int]:
             request = json.loads(body)
-            self.asked.append(request["method"])
+            self.methods.append(request["method"])
             return json.dumps({"id": request["id"], "result": "0x5"}).encode(), self.connection
 
     async def look() -> list[str]:
@@ -302,7 +302,7 @@ def test_the_chain_is_checked_again_on_every_new_connection() -> None:
         for connection in (1, 1, 2, 2):
             transport.connection = connection
             await client.ask("eth_blockNumber", [])
-        return transport.asked
+        return transport.methods
 
     block = "eth_blockNumber"
     assert asyncio.run(look()) == [block, "eth_chainId", block, block, "eth_chainId", block]

@@ -19,7 +19,7 @@ ROW = {"ContractName": "Vault", "ABI": ABI, "SourceCode": "contract Vault {}"}
 LIMITED = {"status": "0", "message": "NOTOK", "result": "Max calls per sec rate limit reached"}
 
 
-def good(**changes: Any) -> dict[str, Any]:
+def explorer_reply(**changes: Any) -> dict[str, Any]:
     return {"status": "1", "message": "OK", "result": [{**ROW, **changes}]}
 
 
@@ -55,7 +55,7 @@ def fetch(replies: Sequence[Any]) -> tuple[ContractSource | None, list[dict[str,
 
 
 def test_a_published_contract_is_fetched_with_chain_and_key() -> None:
-    contract, requests, _ = fetch([good()])
+    contract, requests, _ = fetch([explorer_reply()])
     assert contract == ContractSource(ABI, (("Vault", "contract Vault {}"),))
     assert requests == [
         {"chainid": "11155111", "module": "contract", "action": "getsourcecode", "address": ADDRESS, "apikey": KEY}
@@ -64,7 +64,7 @@ def test_a_published_contract_is_fetched_with_chain_and_key() -> None:
 
 @pytest.mark.parametrize("first", [LIMITED, 429, 503])
 def test_a_rate_limit_is_tried_again_with_growing_pauses(first: Any) -> None:
-    contract, requests, pauses = fetch([first, first, good()])
+    contract, requests, pauses = fetch([first, first, explorer_reply()])
     assert contract is not None
     assert (len(requests), pauses) == (3, [0.45, 0.9])
 
@@ -78,10 +78,10 @@ def test_after_three_attempts_it_gives_up_without_naming_the_key() -> None:
 @pytest.mark.parametrize(
     "reply",
     [
-        good(SourceCode="", ABI="Contract source code not verified"),
-        good(ABI="Contract source code not verified"),
-        good(ABI=None),
-        good(ABI="{}"),
+        explorer_reply(SourceCode="", ABI="Contract source code not verified"),
+        explorer_reply(ABI="Contract source code not verified"),
+        explorer_reply(ABI=None),
+        explorer_reply(ABI="{}"),
         {"status": "1", "message": "OK", "result": [{"Address": ADDRESS}]},
         {"status": "0", "message": "NOTOK", "result": "Contract source code not verified"},
     ],
@@ -92,7 +92,7 @@ def test_a_contract_that_is_not_published_is_none(reply: Any) -> None:
 
 
 def test_a_key_that_the_explorer_repeats_is_removed() -> None:
-    contract, _, _ = fetch([good(SourceCode=f"contract Vault {{}} // {KEY}")])
+    contract, _, _ = fetch([explorer_reply(SourceCode=f"contract Vault {{}} // {KEY}")])
     assert contract is not None
     assert contract.files == (("Vault", "contract Vault {} // ***"),)
 
@@ -118,7 +118,7 @@ def test_other_answers_are_one_line_for_the_user(reply: Any) -> None:
 @pytest.mark.parametrize("wrapped", [False, True])
 def test_sources_of_several_files_are_taken_apart(wrapped: bool) -> None:
     text = json.dumps({"language": "Solidity", "sources": {"a.sol": {"content": "A"}, "b.sol": {"content": "B"}}})
-    contract, _, _ = fetch([good(SourceCode="{" + text + "}" if wrapped else text)])
+    contract, _, _ = fetch([explorer_reply(SourceCode="{" + text + "}" if wrapped else text)])
     assert contract is not None
     assert contract.files == (("a.sol", "A"), ("b.sol", "B"))
 

@@ -100,7 +100,7 @@ def _read(content: bytes) -> Any:
         return content.decode() or None
 
 
-def filled(home: Path, db: str | None = None) -> dict[str, Any]:
+def fill_database(home: Path, db: str | None = None) -> dict[str, Any]:
     """Fill the database of a server; what `pitboss community seed` prints."""
     server = open_server(WorkspaceOptions(home, db), SnsOptions(), SystemClock(), random_hex)
     with server.database:
@@ -118,7 +118,7 @@ def serving(
     origin: str = "",
 ) -> Iterator[RunningForum]:
     """A filled server until the end of the block: in a thread of this process, or in processes of its own."""
-    seeded = seeded or filled(home, db)
+    seeded = seeded or fill_database(home, db)
     home.mkdir(exist_ok=True)
     start = _processes(home, db, v1, rate, processes) if processes else _thread(home, db, v1, rate, origin)
     with start as (port, pid):

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from manual_clock import ManualClock
 from pitboss.bootstrap.machine import random_hex
 from pitboss.core.instant import DAY_MS
 from pitboss.terminal.workspace_options import WorkspaceOptions
@@ -20,14 +21,6 @@ from pitboss.venues.community.sns.serve_options import SnsOptions
 from pitboss.venues.community.sns.sns_server import SnsServer
 
 NOW, WALLET = 1_767_225_600_000, "0x" + "a" * 40
-
-
-@dataclass
-class ManualClock:
-    at: int = NOW
-
-    def now(self) -> int:
-        return self.at
 
 
 @dataclass
@@ -51,8 +44,8 @@ class ClosedForum:
 
 
 @pytest.fixture
-def closed(tmp_path: Path) -> Iterator[ClosedForum]:
-    clock = ManualClock()
+def closed_forum(tmp_path: Path) -> Iterator[ClosedForum]:
+    clock = ManualClock(NOW)
     server = open_server(WorkspaceOptions(tmp_path, None), SnsOptions(rate_limit=0), clock, random_hex)
     with server.database:
         forum = ClosedForum(server, clock)
@@ -68,19 +61,19 @@ def closed(tmp_path: Path) -> Iterator[ClosedForum]:
         yield forum
 
 
-def test_a_read_finds_it_until_then_and_not_after(closed: ClosedForum) -> None:
-    closed.clock.at = NOW + DELETE_AFTER_MS - DAY_MS
-    assert closed.read() == 200
-    closed.clock.at = NOW + DELETE_AFTER_MS + 1
-    assert closed.read() == 404
+def test_a_read_finds_it_until_then_and_not_after(closed_forum: ClosedForum) -> None:
+    closed_forum.clock.at = NOW + DELETE_AFTER_MS - DAY_MS
+    assert closed_forum.read() == 200
+    closed_forum.clock.at = NOW + DELETE_AFTER_MS + 1
+    assert closed_forum.read() == 404
 
 
-def test_its_owner_registers_another_in_its_place_and_its_contract_again(closed: ClosedForum) -> None:
-    closed.clock.at = NOW + DELETE_AFTER_MS - DAY_MS // 2
-    with closed.server.database.write() as connection:
-        session = closed.server.credentials.new_session(connection, WALLET, closed.clock.at)
-    assert closed.register(session)[0] == 409
-    closed.clock.at = NOW + DELETE_AFTER_MS + 1
-    status, answer = closed.register(session)
+def test_its_owner_registers_another_in_its_place_and_its_contract_again(closed_forum: ClosedForum) -> None:
+    closed_forum.clock.at = NOW + DELETE_AFTER_MS - DAY_MS // 2
+    with closed_forum.server.database.write() as connection:
+        session = closed_forum.server.credentials.new_session(connection, WALLET, closed_forum.clock.at)
+    assert closed_forum.register(session)[0] == 409
+    closed_forum.clock.at = NOW + DELETE_AFTER_MS + 1
+    status, answer = closed_forum.register(session)
     assert status == 200, answer
     assert answer["systemThreadsCreated"] == 1

@@ -38,7 +38,7 @@ def server(tmp_path: Path) -> Iterator[SnsServer]:
     postgres_server.drop(address)
 
 
-def sent(server: SnsServer, session: str, handler: Handler, body: Any, **params: str) -> SnsReply:
+def send_request(server: SnsServer, session: str, handler: Handler, body: Any, **params: str) -> SnsReply:
     content = json.dumps(body).encode()
     headers = {"authorization": f"Bearer {session}"}
     return server.answer(handler, ApiCall("POST", "/", "203.0.113.1", headers, {}, params, content))
@@ -54,7 +54,7 @@ def test_the_first_credential_of_an_agent_is_issued_to_every_request_for_it(serv
     for name in COMMUNITIES:
         with ThreadPoolExecutor(AT_ONCE) as pool:
             issuing = [
-                pool.submit(sent, server, session, owner_writes.issue_credential, {}, id=f"agent-{name}")
+                pool.submit(send_request, server, session, owner_writes.issue_credential, {}, id=f"agent-{name}")
                 for _ in range(AT_ONCE)
             ]
         assert [each.result().status for each in issuing] == [200] * AT_ONCE

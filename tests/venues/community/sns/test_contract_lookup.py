@@ -27,7 +27,7 @@ REFUSED = {"status": "0", "message": "NOTOK", "result": f"Invalid API Key {KEY}"
 LIMITED = {"status": "0", "message": "NOTOK", "result": "Max calls per sec rate limit reached"}
 
 
-def published(source: str = SOURCE) -> dict[str, Any]:
+def explorer_reply(source: str = SOURCE) -> dict[str, Any]:
     row = {"ContractName": "Vault", "ABI": json.dumps(ABI), "SourceCode": source}
     return {"status": "1", "message": "OK", "result": [row]}
 
@@ -58,7 +58,7 @@ def explorer() -> Iterator[Explorer]:
             del format, args
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    state = Explorer(f"http://127.0.0.1:{server.server_address[1]}/v2/api", published())
+    state = Explorer(f"http://127.0.0.1:{server.server_address[1]}/v2/api", explorer_reply())
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     yield state
@@ -114,7 +114,7 @@ def test_a_contract_registered_by_address_alone_gets_the_published_abi_and_sourc
             "apikey": KEY,
         }
         several = {"sources": {"a.sol": {"content": "A"}, "b.sol": {"content": "B"}}}
-        explorer.reply = published("{" + json.dumps(several) + "}")
+        explorer.reply = explorer_reply("{" + json.dumps(several) + "}")
         update = {
             "communityId": answer["community"]["id"],
             "action": "ADD_CONTRACT",
@@ -126,7 +126,7 @@ def test_a_contract_registered_by_address_alone_gets_the_published_abi_and_sourc
         (second,) = [one for one in answer["contracts"] if one["address"] == SECOND]
         assert stored_source(forum_server, second["id"]) == {"a.sol": "A", "b.sol": "B"}
         change = update | {"action": "UPDATE_CONTRACT", "contractId": second["id"]}
-        explorer.reply = published()
+        explorer.reply = explorer_reply()
         assert request_json(forum_server, session, "POST", "/api/contracts/update", change)[0] == 200
         assert stored_source(forum_server, second["id"]) == SOURCE
     for file in tmp_path.rglob("*"):

@@ -6,7 +6,7 @@ import sqlite3
 from typing import Any
 
 import pytest
-from forum_server import RunningForum, filled, serving
+from forum_server import RunningForum, fill_database, serving
 from owner_client import login, request_json
 from seed_client import signed_headers, signed_write, stable_stringify
 
@@ -431,12 +431,12 @@ def test_the_openapi_document_declares_every_route_and_every_answer(forum_server
 def test_a_database_that_is_not_empty_is_not_seeded_and_that_of_another_program_not_opened(tmp_path: Any) -> None:
     from pitboss.core.errors import UserError
 
-    filled(tmp_path)
+    fill_database(tmp_path)
     with pytest.raises(UserError, match="not empty"):
-        filled(tmp_path)
+        fill_database(tmp_path)
     foreign = tmp_path / "foreign.db"
     with sqlite3.connect(foreign) as connection:
         connection.execute("CREATE TABLE other (id INTEGER)")
     connection.close()
     with pytest.raises(UserError, match="another program"):
-        filled(tmp_path, str(foreign))
+        fill_database(tmp_path, str(foreign))

@@ -11,7 +11,7 @@ from typing import Any
 
 import aiohttp
 import pytest
-from forum_server import RunningForum, filled, serving
+from forum_server import RunningForum, fill_database, serving
 
 import postgres_server
 from pitboss.bootstrap.machine import SystemClock
@@ -144,4 +144,4 @@ def test_of_concurrent_writes_with_the_same_idempotency_key_one_is_made(
 
 def test_a_database_is_filled_once(forum_server: RunningForum) -> None:
     with pytest.raises(UserError, match="not empty"):
-        filled(forum_server.home, forum_server.db)
+        fill_database(forum_server.home, forum_server.db)

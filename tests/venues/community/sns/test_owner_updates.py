@@ -16,7 +16,7 @@ def update(forum_server: RunningForum, session: dict[str, str], **fields: Any) -
     return request_json(forum_server, session, "POST", "/api/contracts/update", body)
 
 
-def stored(forum_server: RunningForum, session: dict[str, str]) -> tuple[Any, Any]:
+def stored_description(forum_server: RunningForum, session: dict[str, str]) -> tuple[Any, Any]:
     (row,) = request_json(forum_server, session, "GET", "/api/communities/owned")[1]["communities"]
     return row["description"], row["githubRepositoryUrl"]
 
@@ -36,7 +36,7 @@ def test_a_field_that_is_not_sent_stays_and_null_or_empty_text_erases_it(
         status, answer = update(forum_server, session, **fields)
         assert status == 200, answer
         assert (answer["community"]["description"], answer["community"]["githubRepositoryUrl"]) == after
-        assert stored(forum_server, session) == after
+        assert stored_description(forum_server, session) == after
 
 
 @pytest.mark.parametrize(
@@ -58,12 +58,12 @@ def test_an_update_that_changes_nothing_or_cannot_be_meant_is_refused_and_erases
     forum_server: RunningForum, session: dict[str, str], fields: dict[str, Any], words: str
 ) -> None:
     before = ("kept", REPOSITORY)
-    if stored(forum_server, session) != before:
+    if stored_description(forum_server, session) != before:
         assert update(forum_server, session, description=before[0], githubRepositoryUrl=before[1])[0] == 200
     status, answer = update(forum_server, session, **fields)
     assert (status, list(answer)) == (400, ["error"])
     assert words in answer["error"]
-    assert stored(forum_server, session) == before
+    assert stored_description(forum_server, session) == before
 
 
 def test_the_repository_of_a_new_community_is_checked_too_and_may_be_on_a_server_of_ones_own(

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import postgres_server
+from manual_clock import ManualClock
 from pitboss.bootstrap.machine import random_hex
 from pitboss.terminal.workspace_options import WorkspaceOptions
 from pitboss.venues.community.scenario import read_scenario
@@ -32,14 +33,6 @@ REPLAYS = 100_000
 NONCES_AT_ONCE = 50
 NOW = 1_767_225_600_000
 HOST = "forum.example:8710"
-
-
-@dataclass
-class FixedClock:
-    at: int = NOW
-
-    def now(self) -> int:
-        return self.at
 
 
 @dataclass
@@ -94,29 +87,29 @@ class ReplayServer:
 
 
 @contextmanager
-def opened(home: Path, db: str | None) -> Iterator[ReplayServer]:
-    server = open_server(WorkspaceOptions(home, db), SnsOptions(rate_limit=0), FixedClock(), random_hex)
+def open_replay_server(home: Path, db: str | None) -> Iterator[ReplayServer]:
+    server = open_server(WorkspaceOptions(home, db), SnsOptions(rate_limit=0), ManualClock(NOW), random_hex)
     with server.database:
         yield ReplayServer(server, seed_forum(server, random_hex, read_scenario(shipped_scenario(TRIAL))))
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Iterator[ReplayServer]:
-    with opened(tmp_path, None) as one:
+def replay_server(tmp_path: Path) -> Iterator[ReplayServer]:
+    with open_replay_server(tmp_path, None) as one:
         yield one
 
 
-def originals(scene: ReplayServer, version: int) -> list[ApiCall]:
-    threads = {row["type"]: row["id"] for row in scene.seeded["threads"]}
-    thread = {"communityId": scene.seeded["community"]["id"], "title": "t", "body": "b", "type": "DISCUSSION"}
+def captured_calls(replay_server: ReplayServer, version: int) -> list[ApiCall]:
+    threads = {row["type"]: row["id"] for row in replay_server.seeded["threads"]}
+    thread = {"communityId": replay_server.seeded["community"]["id"], "title": "t", "body": "b", "type": "DISCUSSION"}
     comments = f"/api/threads/{threads['DISCUSSION']}/comments"
     status = f"/api/threads/{threads['REQUEST_TO_HUMAN']}/request-status"
     issued = f"/api/threads/{threads['REPORT_TO_HUMAN']}/issued"
     return [
-        scene.captured(version, "POST", "/api/threads", thread),
-        scene.captured(version, "POST", comments, {"body": "hello", "commentKind": "DISCUSSION"}),
-        scene.captured(version, "PATCH", status, {"status": "resolved"}),
-        scene.captured(version, "PATCH", issued, {"isIssued": True}),
+        replay_server.captured(version, "POST", "/api/threads", thread),
+        replay_server.captured(version, "POST", comments, {"body": "hello", "commentKind": "DISCUSSION"}),
+        replay_server.captured(version, "PATCH", status, {"status": "resolved"}),
+        replay_server.captured(version, "PATCH", issued, {"isIssued": True}),
     ]
 
 
@@ -124,7 +117,7 @@ def with_header(call: ApiCall, name: str, value: str) -> ApiCall:
     return replace(call, headers={**call.headers, name: value})
 
 
-def flipped(text: str, chance: random.Random) -> str:
+def with_changed_character(text: str, chance: random.Random) -> str:
     place = chance.randrange(len(text))
     return text[:place] + chance.choice([c for c in "0123456789abcdefXYZ" if c != text[place]]) + text[place + 1 :]
 
@@ -133,19 +126,19 @@ SIGNED_BY_BOTH = ("signature", "nonce", "timestamp", "agent", "body", "other bod
 SIGNED_BY_V2_ONLY = ("path", "route", "method", "query", "host", "idempotency", "spaces")
 
 
-def changed(kind: str, call: ApiCall, others: list[ApiCall], chance: random.Random) -> ApiCall:
+def changed_call(kind: str, call: ApiCall, others: list[ApiCall], chance: random.Random) -> ApiCall:
     """The request, changed in one way."""
     other = chance.choice([one for one in others if one.path != call.path])
     names = {"signature": "x-agent-signature", "nonce": "x-agent-nonce", "agent": "x-agent-id"}
     if kind in names:
         value = call.headers[names[kind]]
-        taken = chance.choice([flipped(value, chance), other.headers[names[kind]]])
-        return with_header(call, names[kind], taken if taken != value else flipped(value, chance))
+        taken = chance.choice([with_changed_character(value, chance), other.headers[names[kind]]])
+        return with_header(call, names[kind], taken if taken != value else with_changed_character(value, chance))
     if kind == "timestamp":
         return with_header(call, "x-agent-timestamp", str(NOW + chance.choice([-1, 1, 60_000, -60_000, 119_999])))
     if kind == "credential":
         name = "x-agent-key-id" if "x-agent-key-id" in call.headers else "x-runner-token"
-        return with_header(call, name, flipped(call.headers[name], chance))
+        return with_header(call, name, with_changed_character(call.headers[name], chance))
     if kind == "body":
         text = call.body.decode()
         return replace(
@@ -171,11 +164,11 @@ def changed(kind: str, call: ApiCall, others: list[ApiCall], chance: random.Rand
 KINDS = (*SIGNED_BY_BOTH, *SIGNED_BY_V2_ONLY)
 
 
-def replay(scene: ReplayServer, version: int, count: int) -> Counter[str]:
+def replay(replay_server: ReplayServer, version: int, count: int) -> Counter[str]:
     """Send so many changed requests; return how many of each kind were accepted."""
     chance = random.Random(9)
     accepted = Counter[str]()
-    calls = originals(scene, version)
+    calls = captured_calls(replay_server, version)
     sent = 0
     while sent < count:
         kind = KINDS[sent % len(KINDS)]
@@ -183,22 +176,22 @@ def replay(scene: ReplayServer, version: int, count: int) -> Counter[str]:
         if version == 1 and kind == "other body" and calls[place].path.endswith("/issued"):
             place = 0  # the route takes any body, so that another one says nothing
         call = calls[place]
-        other = changed(kind, call, calls, chance)
+        other = changed_call(kind, call, calls, chance)
         if other == call:
             continue
         sent += 1
-        status = scene.send(other)
+        status = replay_server.send(other)
         accepted.update([kind] if status == 200 else [])
         if version == 1 and status != 401:  # its signature was valid, so that its nonce is used up
-            calls[place] = scene.captured(version, call.method, call.path, json.loads(call.body))
+            calls[place] = replay_server.captured(version, call.method, call.path, json.loads(call.body))
     # A request with a wrong signature uses up no nonce: each original is accepted, once.
-    assert [scene.send(call) for call in calls] == [200] * 4
-    assert [scene.send(call) for call in calls] == [401] * 4
+    assert [replay_server.send(call) for call in calls] == [200] * 4
+    assert [replay_server.send(call) for call in calls] == [401] * 4
     return accepted
 
 
-def check_replays(scene: ReplayServer, version: int, count: int) -> None:
-    accepted = replay(scene, version, count)
+def check_replays(replay_server: ReplayServer, version: int, count: int) -> None:
+    accepted = replay(replay_server, version, count)
     if version == 2:
         assert accepted == {}
         return
@@ -210,9 +203,9 @@ def check_replays(scene: ReplayServer, version: int, count: int) -> None:
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_of_changed_and_cross_route_replays_none_is_accepted_but_what_version_1_does_not_sign(
-    scene: ReplayServer, version: int
+    replay_server: ReplayServer, version: int
 ) -> None:
-    check_replays(scene, version, 250)
+    check_replays(replay_server, version, 250)
 
 
 @pytest.mark.proof
@@ -223,8 +216,8 @@ def test_of_100_000_changed_and_cross_route_replays_none_is_accepted_but_what_ve
     tmp_path: Path, kind: str, version: int
 ) -> None:
     address = None if kind == "SQLite" else postgres_server.new_database()
-    with opened(tmp_path, address) as scene:
-        check_replays(scene, version, REPLAYS)
+    with open_replay_server(tmp_path, address) as replay_server:
+        check_replays(replay_server, version, REPLAYS)
     if address is not None:
         postgres_server.drop(address)
     save_figures(
@@ -233,61 +226,65 @@ def test_of_100_000_changed_and_cross_route_replays_none_is_accepted_but_what_ve
     )
 
 
-def test_a_signed_comment_of_version_1_fits_another_thread_and_that_of_version_2_does_not(scene: ReplayServer) -> None:
-    other = next(row["id"] for row in scene.seeded["threads"] if row["type"] == "SYSTEM")
+def test_a_signed_comment_of_version_1_fits_another_thread_and_that_of_version_2_does_not(
+    replay_server: ReplayServer,
+) -> None:
+    other = next(row["id"] for row in replay_server.seeded["threads"] if row["type"] == "SYSTEM")
     for version, status in ((1, 200), (2, 401)):
-        call = originals(scene, version)[1]
-        assert scene.send(replace(call, path=f"/api/threads/{other}/comments")) == status
+        call = captured_calls(replay_server, version)[1]
+        assert replay_server.send(replace(call, path=f"/api/threads/{other}/comments")) == status
 
 
-def test_a_read_of_version_2_is_bound_to_its_path_and_its_time(scene: ReplayServer) -> None:
-    path = f"/api/agents/context?agentId={scene.agent_id}"
-    parts = SignedParts("GET", path, HOST, scene.agent_id, str(NOW))
-    signature = sign_v2(signing_key(scene.token), parts, b"")
+def test_a_read_of_version_2_is_bound_to_its_path_and_its_time(replay_server: ReplayServer) -> None:
+    path = f"/api/agents/context?agentId={replay_server.agent_id}"
+    parts = SignedParts("GET", path, HOST, replay_server.agent_id, str(NOW))
+    signature = sign_v2(signing_key(replay_server.token), parts, b"")
     headers = {
         "host": HOST,
         "x-agent-protocol": "2",
-        "x-agent-id": scene.agent_id,
-        "x-agent-key-id": key_id(scene.token),
+        "x-agent-id": replay_server.agent_id,
+        "x-agent-key-id": key_id(replay_server.token),
         "x-agent-timestamp": str(NOW),
         "x-agent-signature": signature,
     }
     call = ApiCall("GET", path, "203.0.113.1", headers)
-    assert scene.send(call) == 200
-    assert scene.send(replace(call, path=path + "&commentLimit=9")) == 401
-    assert scene.send(replace(call, path=f"/api/agents/{scene.agent_id}/general")) == 401
-    assert scene.send(replace(call, method="POST", path="/api/agents/nonce")) == 401
-    scene.server._clock.at = NOW + 120_001  # type: ignore[attr-defined]
-    assert scene.send(call) == 401
+    assert replay_server.send(call) == 200
+    assert replay_server.send(replace(call, path=path + "&commentLimit=9")) == 401
+    assert replay_server.send(replace(call, path=f"/api/agents/{replay_server.agent_id}/general")) == 401
+    assert replay_server.send(replace(call, method="POST", path="/api/agents/nonce")) == 401
+    replay_server.server._clock.at = NOW + 120_001  # type: ignore[attr-defined]
+    assert replay_server.send(call) == 401
 
 
-def test_an_expired_nonce_is_refused_and_pruned(scene: ReplayServer) -> None:
-    call = originals(scene, 1)[1]
-    clock: Any = scene.server._clock
+def test_an_expired_nonce_is_refused_and_pruned(replay_server: ReplayServer) -> None:
+    call = captured_calls(replay_server, 1)[1]
+    clock: Any = replay_server.server._clock
     clock.at = NOW + 120_001
     late = with_header(call, "x-agent-timestamp", str(clock.at))
     body = {"body": "hello", "commentKind": "DISCUSSION"}
     nonce = call.headers["x-agent-nonce"]
-    late = with_header(late, "x-agent-signature", sign_v1(scene.token, nonce, str(clock.at), body, scene.agent_id))
-    assert scene.send(late) == 401
-    scene.server.prune()
-    with scene.server.database.read() as connection:
+    late = with_header(
+        late, "x-agent-signature", sign_v1(replay_server.token, nonce, str(clock.at), body, replay_server.agent_id)
+    )
+    assert replay_server.send(late) == 401
+    replay_server.server.prune()
+    with replay_server.server.database.read() as connection:
         (left,) = connection.exec_driver_sql("SELECT count(*) FROM sns_nonces").one()
     assert left == 0
 
 
-def test_a_closed_community_is_deleted_two_weeks_later(scene: ReplayServer) -> None:
+def test_a_closed_community_is_deleted_two_weeks_later(replay_server: ReplayServer) -> None:
     from pitboss.venues.community import events
 
-    clock: Any = scene.server._clock
-    community = scene.seeded["community"]["id"]
-    with scene.server.database.write() as connection:
-        closing = events.CloseCommunity(NOW, scene.seeded["owner"]["wallet"], community, "Vault")
-        scene.server.apply(connection, closing)
+    clock: Any = replay_server.server._clock
+    community = replay_server.seeded["community"]["id"]
+    with replay_server.server.database.write() as connection:
+        closing = events.CloseCommunity(NOW, replay_server.seeded["owner"]["wallet"], community, "Vault")
+        replay_server.server.apply(connection, closing)
     tables = ("communities", "contracts", "agents", "threads", "comments", "runner_credentials")
     for days, left in ((13, True), (15, False)):
         clock.at = NOW + days * 86_400_000
-        scene.server.prune()
-        with scene.server.database.read() as connection:
+        replay_server.server.prune()
+        with replay_server.server.database.read() as connection:
             counts = [connection.exec_driver_sql(f"SELECT count(*) FROM sns_{name}").scalar_one() for name in tables]
         assert bool(sum(counts)) is left

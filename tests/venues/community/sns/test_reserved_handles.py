@@ -5,7 +5,7 @@ from forum_server import RunningForum
 from owner_client import request_json
 
 
-def registered(forum_server: RunningForum, session: dict[str, str], handle: str) -> tuple[int, str]:
+def register_agent(forum_server: RunningForum, session: dict[str, str], handle: str) -> tuple[int, str]:
     body = {"communityId": forum_server.seeded["community"]["id"], "handle": handle}
     status, answer = request_json(forum_server, session, "POST", "/api/agents/register", body)
     return status, answer["agent"]["id"] if status == 200 else answer["error"]
@@ -16,8 +16,8 @@ def test_the_name_of_the_server_is_refused_however_it_is_written(
     forum_server: RunningForum, session: dict[str, str], handle: str
 ) -> None:
     refused = (400, "agent.handle is the name of the server")
-    assert registered(forum_server, session, handle) == refused
-    status, agent_id = registered(forum_server, session, "Systems")
+    assert register_agent(forum_server, session, handle) == refused
+    status, agent_id = register_agent(forum_server, session, "Systems")
     assert status == 200
     settings = {"handle": handle, "llmProvider": "GEMINI", "llmModel": "m"}
     status, answer = request_json(forum_server, session, "PATCH", f"/api/agents/{agent_id}/general", settings)

@@ -140,7 +140,7 @@ class PlannedProposals:
         return calls("propose_order", **self.told(self.plan[self.tick % len(self.plan)]))
 
 
-def lived(plan: list[Any], market: Market, blind: bool, hours: int, seed: int = 3) -> BlindRun:
+def run_plan(plan: list[Any], market: Market, blind: bool, hours: int, seed: int = 3) -> BlindRun:
     answer = PlannedProposals(plan)
     request = request_of(blind, hours, seed, max_steps=1, retry_refused=0, tools={"built_in": []})
     request = replace(
@@ -149,7 +149,7 @@ def lived(plan: list[Any], market: Market, blind: bool, hours: int, seed: int = 
     return run_blind(answer, market, request, answer.bind)
 
 
-def happened(run: BlindRun) -> list[Any]:
+def recorded_events(run: BlindRun) -> list[Any]:
     """What of the records is not about what was said to the model."""
     kept = ("proposals", "verdicts", "receipts", "equity", "before", "after", "flags")
     bodies = [codec.loads(record.covered) for record in run.records]
@@ -186,19 +186,19 @@ def proposal(draw: st.DrawFn) -> dict[str, Any]:
 @settings(max_examples=4)
 @given(st.lists(proposal(), min_size=3, max_size=12), st.integers(0, 1_000))
 def test_the_same_decisions_give_the_same_receipts_equity_and_metrics_blind_or_open(plan: list[Any], seed: int) -> None:
-    same_course(plan, seed, 6)
+    check_same_course(plan, seed, 6)
 
 
 @pytest.mark.proof
 @settings(max_examples=400)
 @given(st.lists(proposal(), min_size=3, max_size=40), st.integers(0, 10**9))
 def test_the_same_decisions_give_the_same_run_over_many_plans(plan: list[Any], seed: int) -> None:
-    same_course(plan, seed, 24)
+    check_same_course(plan, seed, 24)
 
 
-def same_course(plan: list[Any], seed: int, hours: int) -> None:
-    opened, blind = lived(plan, MARKET, False, hours, seed), lived(plan, MARKET, True, hours, seed)
-    assert happened(blind) == happened(opened)
+def check_same_course(plan: list[Any], seed: int, hours: int) -> None:
+    opened, blind = run_plan(plan, MARKET, False, hours, seed), run_plan(plan, MARKET, True, hours, seed)
+    assert recorded_events(blind) == recorded_events(opened)
     assert blind.worlds == opened.worlds
     measured = [
         compute(run.ledger.outcome(FROM, FROM + hours * HOUR_MS, 900_000, Decimal(10_000)), 1)
@@ -210,7 +210,7 @@ def same_course(plan: list[Any], seed: int, hours: int) -> None:
 
 def test_regimes_and_room_are_reported_alike_blind_or_open() -> None:
     plan = [{"action": "no_op", "symbol": "BTC", "reason": "Wait."}]
-    opened, blind = lived(plan, MARKET, False, 6), lived(plan, MARKET, True, 6)
+    opened, blind = run_plan(plan, MARKET, False, 6), run_plan(plan, MARKET, True, 6)
     anonymiser = blind.script.ports.context.anonymiser
     assert anonymiser is not None
 

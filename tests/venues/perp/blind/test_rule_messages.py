@@ -8,7 +8,18 @@ import pytest
 from hypothesis import strategies as st
 
 from engine.invariant import invariant, long_versions
-from engine.random_accounts import NOW, SYMBOLS, TERMS, broken_worlds, caps, exits, opens, spoiled, states, worlds
+from engine.random_accounts import (
+    NOW,
+    SYMBOLS,
+    TERMS,
+    almost_proposals,
+    broken_worlds,
+    caps,
+    exit_proposals,
+    open_proposals,
+    states,
+    worlds,
+)
 from pitboss.core import codec
 from pitboss.core.instant import DAY_MS
 from pitboss.core.rule_message import Price, RuleMessage, Symbols, rule_message
@@ -24,7 +35,7 @@ from test_rules import CASES
 ANONYMISER = make_anonymiser(SYMBOLS, 3, {"BTC": 100_000.0, "DOGE": 0.2, "ETH": 2_500.0})
 CAPS = PerpCaps(symbols=SYMBOLS)
 STATE = State(open_world(Decimal(10_000), NOW // DAY_MS))
-intents = st.one_of(opens(), spoiled(), st.sampled_from([*SYMBOLS, "XMR"]).flatmap(exits))
+intents = st.one_of(open_proposals(), almost_proposals(), st.sampled_from([*SYMBOLS, "XMR"]).flatmap(exit_proposals))
 
 
 def assert_text_and_values_agree(verdict: Verdict, symbol: str) -> None:

@@ -50,12 +50,12 @@ class ScriptedAgent:
     decisions: Sequence[Intents]
     before_order: Callable[[], None] = lambda: None
     name: str = "scripted"
-    asked: int = 0
+    call_count: int = 0
 
     async def decide(self, observation: Any, judge: Judge) -> Decision:
         del observation, judge
-        self.asked += 1
-        intents = self.decisions[self.asked - 1] if self.asked <= len(self.decisions) else ()
+        self.call_count += 1
+        intents = self.decisions[self.call_count - 1] if self.call_count <= len(self.decisions) else ()
         self.before_order()
         return Decision(tuple(intents))
 
@@ -162,7 +162,7 @@ def verdicts(bodies: Sequence[Mapping[str, Any]]) -> list[tuple[str, str | None]
     return [(each["outcome"], each["code"]) for body in bodies for each in body.get("verdicts", ())]
 
 
-def held(bodies: Sequence[Mapping[str, Any]]) -> Decimal:
+def final_size(bodies: Sequence[Mapping[str, Any]]) -> Decimal:
     """What the account of the deployment holds at its end."""
     after = [body["after"] for body in bodies if "after" in body][-1]
     return Decimal(after["positions"].get("BTC", {}).get("size", "0"))

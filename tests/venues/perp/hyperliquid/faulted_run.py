@@ -12,7 +12,7 @@ from pitboss.testing.hyperliquid.seeded import SeededNumbers
 from pitboss.venues.perp.hyperliquid.order_store import LiveOrder, OrderStore
 from pitboss.venues.perp.state import ReportedWorld
 from pitboss.venues.perp.world import OrderRequest
-from venues.perp.hyperliquid.live_scene import SYMBOLS, Scene, close_request, proposed
+from venues.perp.hyperliquid.live_scene import SYMBOLS, Scene, close_request, proposal_of
 
 BUSY_S, IDLE_S = 1.0, 3.0
 """Time between two updates of the source: while an entry may be filled, and otherwise."""
@@ -85,7 +85,7 @@ async def run_intents(scene: Scene, count: int, tally: Tally) -> None:
     """Let the broker execute random intents; each is settled before the next is judged by what really happened."""
     numbers = SeededNumbers(scene.seed, "intents")
     StopsMonitor(scene, tally)
-    world = await first(scene)
+    world = await first_world(scene)
     with localcontext(CONTEXT):
         for number in range(count):
             tally.intents += 1
@@ -94,8 +94,8 @@ async def run_intents(scene: Scene, count: int, tally: Tally) -> None:
             tally.outcomes["refused" if placed.refusal else "placed"] += 1
             if placed.refusal:
                 tally.refusals[placed.refusal.split(":")[0][:40]] += 1
-            world = await settle(scene, placed.world, tally)
-        judge(scene, tally)
+            world = await settle_orders(scene, placed.world, tally)
+        check_orders(scene, tally)
 
 
 def random_request(scene: Scene, world: ReportedWorld, numbers: SeededNumbers, key: str) -> OrderRequest:
@@ -105,7 +105,7 @@ def random_request(scene: Scene, world: ReportedWorld, numbers: SeededNumbers, k
     if position is not None and numbers.chance(0.6):
         if numbers.chance(0.3):
             size = max(asset.lot, asset.lot * int(abs(position.size) / asset.lot / 2))
-            return OrderRequest("reduce", symbol, -position.side, size, proposal=proposed(key))
+            return OrderRequest("reduce", symbol, -position.side, size, proposal=proposal_of(key))
         return close_request(world, symbol, key)
     side = position.side if position is not None else (1 if numbers.chance(0.5) else -1)
     size = asset.lot * int(Decimal(numbers.between(200, 2_000)) / mark / asset.lot)
@@ -116,11 +116,11 @@ def random_request(scene: Scene, world: ReportedWorld, numbers: SeededNumbers, k
         limit = asset.round_price(mark * (1 - side * Decimal(numbers.between(0, 5)) / 10_000), up=side < 0)
     return OrderRequest(
         "market" if limit is None else "limit", symbol, side, size, numbers.between(1, 3), limit,
-        stop if numbers.chance(0.8) else None, take_profit if numbers.chance(0.4) else None, "", proposed(key),
+        stop if numbers.chance(0.8) else None, take_profit if numbers.chance(0.4) else None, "", proposal_of(key),
     )  # fmt: skip
 
 
-async def first(scene: Scene) -> ReportedWorld:
+async def first_world(scene: Scene) -> ReportedWorld:
     while True:
         try:
             world = (await scene.broker.resolve(None)).world
@@ -131,7 +131,7 @@ async def first(scene: Scene) -> ReportedWorld:
         await scene.clock.sleep(IDLE_S)
 
 
-async def settle(scene: Scene, world: ReportedWorld, tally: Tally) -> ReportedWorld:
+async def settle_orders(scene: Scene, world: ReportedWorld, tally: Tally) -> ReportedWorld:
     """Update until no order is in doubt; a limit order may go on resting."""
     start = scene.clock.now()
     while scene.clock.now() - start < MOST_MS:
@@ -150,7 +150,7 @@ async def settle(scene: Scene, world: ReportedWorld, tally: Tally) -> ReportedWo
     return world
 
 
-def judge(scene: JudgedScene, tally: Tally) -> None:
+def check_orders(scene: JudgedScene, tally: Tally) -> None:
     """Compare what the store believes of every order with what the exchange has."""
     truth = scene.exchange.truth()
     orders: tuple[LiveOrder, ...] = scene.store.recent(0)

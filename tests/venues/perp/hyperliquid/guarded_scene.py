@@ -1,6 +1,7 @@
 """A live deployment on the fake exchange with real sockets: HTTP to the exchange, and two signing processes with keys of their own."""
 
-from collections.abc import AsyncIterator, Callable
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from decimal import Decimal
@@ -37,7 +38,7 @@ from pitboss.venues.perp.skill import PerpSkill
 from pitboss.venues.perp.state import TradingTerms
 from pitboss.venues.perp.venue import VENUE
 from pitboss.venues.perp.world import OrderRequest
-from venues.perp.hyperliquid.live_scene import SYMBOLS, proposed
+from venues.perp.hyperliquid.live_scene import SYMBOLS, proposal_of
 
 NOW = SystemClock().now
 VERIFYING = VenueRules(verify_every=1)
@@ -110,11 +111,11 @@ class GuardedScene:
         broker = await self.broker()
         world = (await broker.resolve(None)).world
         at = self.workspace.now()
-        market = OrderRequest("market", "ETH", 1, Decimal("0.5"), 3, proposal=proposed("k1"))
+        market = OrderRequest("market", "ETH", 1, Decimal("0.5"), 3, proposal=proposal_of("k1"))
         placed = await broker.submit(world, market, at)
         assert not placed.refusal, placed.refusal
         limit = (self.exchange.state.markets["BTC"].mark * Decimal("0.9")).quantize(Decimal(1))
-        resting = OrderRequest("limit", "BTC", 1, Decimal("0.01"), 3, limit=limit, proposal=proposed("k2"))
+        resting = OrderRequest("limit", "BTC", 1, Decimal("0.01"), 3, limit=limit, proposal=proposal_of("k2"))
         placed = await broker.submit(placed.world, resting, at)
         assert not placed.refusal, placed.refusal
         assert self.open_orders() == {("BTC", "limit"), ("ETH", "stop")}
@@ -188,3 +189,13 @@ async def guarded_scene(
         workspace = stack.enter_context(open_workspace(load_settings(home)))
         deployment = deployed(workspace)
         yield GuardedScene(workspace, exchange, server, deployment, account, stack, home, handlers["signer"])
+
+
+def run_in_scene(home: Path, story: Callable[[GuardedScene], Awaitable[None]], **options: Any) -> None:
+    """Run a coroutine on a new scene; `options` are those of `guarded_scene`."""
+
+    async def main() -> None:
+        async with guarded_scene(home, **options) as scene:
+            await story(scene)
+
+    asyncio.run(main())

@@ -22,7 +22,7 @@ from pitboss.testing.hyperliquid.faults import mixed_faults
 from pitboss.testing.hyperliquid.rules import VenueRules
 from pitboss.venues.perp.skill import PerpSkill
 from pitboss.venues.perp.testing import plain_skill
-from venues.perp.hyperliquid.faulted_run import Tally, judge
+from venues.perp.hyperliquid.faulted_run import Tally, check_orders
 from venues.perp.hyperliquid.guarded_scene import GuardedScene, guarded_scene
 from venues.perp.hyperliquid.shared_clock import SharedClock
 from venues.perp.hyperliquid.trading_process import Job
@@ -63,7 +63,7 @@ def deployed_skill(workspace: Workspace) -> Deployment:
 
 
 @dataclass
-class Killed:
+class KillStatistics:
     """What the processes of a scene did."""
 
     kills: dict[str, int] = field(default_factory=dict[str, int])
@@ -92,7 +92,7 @@ async def killed_scene(home: Path, seed: int) -> AsyncIterator[tuple[GuardedScen
         yield scene, clock
 
 
-async def live(scene: GuardedScene, clock: SharedClock, job: Job, killed: Killed) -> bool:
+async def run_process(scene: GuardedScene, clock: SharedClock, job: Job, killed: KillStatistics) -> bool:
     """One process from its start to its end; returns whether it was killed. Faults begin when it has recovered."""
     scene.server.gateway.plan.clear()
     clock.put_forward(STALE_MS + SECOND_MS)  # the lease of a process that was killed has expired
@@ -119,7 +119,7 @@ async def live(scene: GuardedScene, clock: SharedClock, job: Job, killed: Killed
     return code == -9
 
 
-async def resume(scene: GuardedScene, killed: Killed) -> None:
+async def resume(scene: GuardedScene, killed: KillStatistics) -> None:
     """Let a deployment that is halted go on, as a person does."""
     stored = scene.stored()
     if stored.state == "halted":
@@ -127,21 +127,21 @@ async def resume(scene: GuardedScene, killed: Killed) -> None:
         await command(scene.workspace, stored.id, "resume", "the test goes on", "kim", wait_s=1)
 
 
-async def kill_often(home: Path, seed: int, labels: list[str]) -> Killed:
+async def kill_often(home: Path, seed: int, labels: list[str]) -> KillStatistics:
     """Kill one process after the other, each at the next label; let the last settle, and judge every order."""
-    killed, rng = Killed(), Random(seed)
+    killed, rng = KillStatistics(), Random(seed)
     async with killed_scene(home, seed) as (scene, clock):
         for number, label in enumerate(labels):
             job = Job(seed * 1_000 + number, label, rng.randrange(3), at_once=number % 4 == 3)
-            while not await live(scene, clock, job, killed):
+            while not await run_process(scene, clock, job, killed):
                 killed.unreached += 1
                 assert killed.unreached < len(labels), killed
                 await resume(scene, killed)
             killed.kills[label] = killed.kills.get(label, 0) + 1
             await resume(scene, killed)
-        await live(scene, clock, Job(seed, ticks=SETTLING_TICKS), killed)
+        await run_process(scene, clock, Job(seed, ticks=SETTLING_TICKS), killed)
         truth = scene.exchange.truth()
-        judge(scene, killed.tally)
+        check_orders(scene, killed.tally)
         if any(order.fence.is_in_doubt for order in scene.store.open_orders()):
             killed.tally.unsettled += 1
         for symbol in SYMBOLS:

@@ -199,7 +199,7 @@ class Scene:
         ]
 
 
-def proposed(key: str) -> Proposal:
+def proposal_of(key: str) -> Proposal:
     """A proposal of its own for each key; the broker derives the ids of orders from it."""
     return Proposal("open_long", reason=key)
 
@@ -207,11 +207,17 @@ def proposed(key: str) -> Proposal:
 def open_request(symbol: str = "ETH", side: int = 1, size: str = "1", key: str = "k1", **fields: Any) -> OrderRequest:
     """An open that the engine has allowed."""
     return OrderRequest(
-        "market", symbol, side, Decimal(size), fields.pop("leverage", 3), proposal=proposed(key), **fields
+        "market", symbol, side, Decimal(size), fields.pop("leverage", 3), proposal=proposal_of(key), **fields
     )
 
 
 def close_request(world: ReportedWorld, symbol: str = "ETH", key: str = "close") -> OrderRequest:
     """A close of the whole position."""
     position = world.positions[symbol]
-    return OrderRequest("close", symbol, -position.side, abs(position.size), proposal=proposed(key))
+    return OrderRequest("close", symbol, -position.side, abs(position.size), proposal=proposal_of(key))
+
+
+def run_in_context(work: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine under the decimal context of the engine."""
+    with localcontext(CONTEXT):
+        asyncio.run(work)

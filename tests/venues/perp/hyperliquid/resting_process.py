@@ -32,12 +32,12 @@ async def with_orders(*arguments: Any) -> HyperliquidBroker:
         OrderRequest("market", "ETH", 1, Decimal("0.5"), 3, proposal=Proposal("open_long", reason="k1")),
         OrderRequest("limit", "BTC", 1, Decimal("0.01"), 3, limit=limit, proposal=Proposal("open_long", reason="k2")),
     ):
-        world = await accepted(broker, world, request, at)
+        world = await submit_until_accepted(broker, world, request, at)
     print("ordered", flush=True)
     return broker
 
 
-async def accepted(broker: HyperliquidBroker, world: Any, request: OrderRequest, at: int) -> Any:
+async def submit_until_accepted(broker: HyperliquidBroker, world: Any, request: OrderRequest, at: int) -> Any:
     """Order until it is accepted: on a busy machine prices can be too old at first. Ends the process if it never is."""
     refusal = ""
     for _ in range(TRIES):

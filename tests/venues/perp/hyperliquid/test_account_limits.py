@@ -11,8 +11,8 @@ from pitboss.venues.perp.hyperliquid.action_budget import ACTION_RESERVE, READ_M
 from pitboss.venues.perp.hyperliquid.live_account import with_account_fees
 from pitboss.venues.perp.portfolio import portfolio
 from pitboss.venues.perp.tools.get_portfolio import _account as account_facts  # pyright: ignore[reportPrivateUsage]
-from venues.perp.hyperliquid.live_scene import Scene, close_request, open_request
-from venues.perp.hyperliquid.test_fault_table import opened, passes, run
+from venues.perp.hyperliquid.live_scene import Scene, close_request, open_request, run_in_context
+from venues.perp.hyperliquid.test_fault_table import open_position, pass_updates
 
 
 def test_the_actions_left_are_read_from_the_exchange_and_counted_in_between():
@@ -25,31 +25,31 @@ def test_the_actions_left_are_read_from_the_exchange_and_counted_in_between():
         await scene.broker.submit(world, open_request(), scene.now())
         assert scene.broker.actions_left == 9_000 - 1 - 2  # the leverage, and the entry with its stop
         await scene.clock.sleep(READ_MS / 1_000)
-        await passes(scene, world, 2)
+        await pass_updates(scene, world, 2)
         assert scene.broker.actions_left == 10_000 + int(account.volume) - account.requests_used
 
-    run(work())
+    run_in_context(work())
 
 
 def test_an_account_with_few_actions_left_opens_nothing_and_still_closes():
     async def work() -> None:
         scene = Scene(61)
-        world = await opened(scene)
+        world = await open_position(scene)
         scene.exchange.account().requests_used = 10_000 + int(scene.exchange.account().volume) - ACTION_RESERVE + 1
         scene.start()
-        world = await passes(scene, world, 2)
+        world = await pass_updates(scene, world, 2)
         placed = await scene.broker.submit(world, open_request("BTC", size="0.01", key="k2"), scene.now())
         assert "kept for exits" in placed.refusal
         await scene.broker.submit(world, close_request(world), scene.now())
         assert scene.position("ETH") == 0
 
-    run(work())
+    run_in_context(work())
 
 
 def test_without_actions_left_stops_are_sent_every_ten_seconds_and_cancels_at_once():
     async def work() -> None:
         scene = Scene(62)
-        world = await opened(scene)
+        world = await open_position(scene)
         account = scene.exchange.account()
         account.requests_cap_base = account.requests_used - int(account.volume)
         account.last_trickle = scene.exchange.now
@@ -58,11 +58,11 @@ def test_without_actions_left_stops_are_sent_every_ten_seconds_and_cancels_at_on
         before, start = scene.transport.sent["order"], scene.clock.now()
         while not scene.stops("ETH") and scene.position("ETH"):
             assert scene.clock.now() - start < 40_000
-            world = await passes(scene, world, 1, 1.0)
+            world = await pass_updates(scene, world, 1, 1.0)
         assert scene.transport.sent["order"] - before <= 6
         assert "kept for exits" in scene.broker.open_problem("BTC")
 
-    run(work())
+    run_in_context(work())
 
 
 def test_an_action_budget_that_is_used_up_delays_all_but_cancels():
@@ -88,7 +88,7 @@ def test_a_failure_to_read_the_limits_keeps_them_and_blocks_nothing():
         assert not (await scene.broker.submit(world, open_request(), scene.now())).refusal
         assert scene.transport.sent["userRateLimit"] == 2  # one request and its repetition; the next after a minute
 
-    run(work())
+    run_in_context(work())
 
 
 @pytest.mark.parametrize(("volume", "rates"), [(0, ("1.5", "4.5")), (6_000_000, ("1.2", "4"))])
@@ -101,4 +101,4 @@ def test_fee_rates_are_those_of_the_account_and_are_shown(volume: int, rates: tu
         facts: dict[str, Any] = account_facts(portfolio(await scene.world(), terms))
         assert (facts["maker_fee"], facts["taker_fee"]) == tuple(f"{rate} bps" for rate in rates)
 
-    run(work())
+    run_in_context(work())

@@ -18,37 +18,37 @@ from pitboss.venues.perp.hyperliquid.account_news import UNCONFIRMED_MS, Account
 from pitboss.venues.perp.hyperliquid.live_account import followed_account
 from pitboss.venues.perp.state import ReportedWorld
 from pitboss.venues.perp.world import OrderRequest
-from venues.perp.hyperliquid.live_scene import Scene, open_request, proposed
+from venues.perp.hyperliquid.live_scene import Scene, open_request, proposal_of
 
 LIMIT = Decimal("0.99")
 
 
-async def resting(scene: Scene) -> ReportedWorld:
+async def world_with_resting_order(scene: Scene) -> ReportedWorld:
     """A world with a limit order of 1 ETH below the market."""
     world = await scene.world()
     asset = scene.setup.universe["ETH"].asset
     limit = asset.round_price(world.marks["ETH"] * LIMIT, up=False)
-    request = OrderRequest("limit", "ETH", 1, Decimal(1), 3, limit, proposal=proposed("k"))
+    request = OrderRequest("limit", "ETH", 1, Decimal(1), 3, limit, proposal=proposal_of("k"))
     placed = await scene.broker.submit(world, request, scene.now())
     assert not placed.refusal
     return placed.world
 
 
-def fall(scene: Scene) -> None:
+def drop_price(scene: Scene) -> None:
     """The market falls through the limit order."""
     scene.exchange.set_price("ETH", scene.exchange.market("ETH").mark * LIMIT * LIMIT)
 
 
-def push(scene: Scene, channel: str, data: Any) -> None:
+def push_message(scene: Scene, channel: str, data: Any) -> None:
     scene.sockets[-1].queue.put_nowait(orjson.dumps({"channel": channel, "data": data}).decode())
 
 
 def test_a_fill_gets_its_stop_at_once_although_no_pass_runs_while_an_agent_decides():
     async def work() -> None:
-        await resting(scene)
+        await world_with_resting_order(scene)
         await asyncio.sleep(10.2)
         scene.woken.clear()
-        fall(scene)
+        drop_price(scene)
         assert (scene.position("ETH"), scene.stops("ETH")) == (1, [])
         await asyncio.sleep(0.5)
         assert scene.stops("ETH") == [Decimal(1)]
@@ -60,11 +60,11 @@ def test_a_fill_gets_its_stop_at_once_although_no_pass_runs_while_an_agent_decid
 
 def test_a_fill_whose_message_is_lost_gets_its_stop_at_the_next_interval():
     async def work() -> None:
-        await resting(scene)
+        await world_with_resting_order(scene)
         await asyncio.sleep(10.2)
         scene.woken.clear()
         scene.sockets[-1].session.subscriptions.clear()
-        fall(scene)
+        drop_price(scene)
         await asyncio.sleep(2.0)
         assert Decimal(1) in scene.stops("ETH")  # beside one of a part, if it was filled in parts
         assert not scene.woken.is_set()
@@ -75,10 +75,10 @@ def test_a_fill_whose_message_is_lost_gets_its_stop_at_the_next_interval():
 
 def test_a_fill_gets_its_stop_although_the_clock_was_set_back():
     async def work() -> None:
-        await resting(scene)
+        await world_with_resting_order(scene)
         await asyncio.sleep(10.2)
         scene.clock_error_ms = -HOUR_MS
-        fall(scene)
+        drop_price(scene)
         await asyncio.sleep(2.0)
         assert Decimal(1) in scene.stops("ETH")
 
@@ -103,8 +103,8 @@ def test_a_stop_that_the_exchange_takes_away_is_placed_again_at_once():
 
 def test_a_fill_that_is_told_twice_on_two_streams_is_one_fill_and_one_receipt():
     async def work() -> None:
-        world = await resting(scene)
-        fall(scene)
+        world = await world_with_resting_order(scene)
+        drop_price(scene)
         receipts = []
         for _ in range(6):
             await scene.pause(2.0)
@@ -122,10 +122,10 @@ def test_a_fill_that_is_told_twice_on_two_streams_is_one_fill_and_one_receipt():
 
 def test_a_message_about_another_account_is_not_news():
     async def work() -> None:
-        await resting(scene)
+        await world_with_resting_order(scene)
         await asyncio.sleep(2)
         scene.reconciler.news.take()
-        push(scene, "userFills", {"user": "0x" + "ab" * 20, "fills": [{"tid": 5}]})
+        push_message(scene, "userFills", {"user": "0x" + "ab" * 20, "fills": [{"tid": 5}]})
         await asyncio.sleep(0.2)
         assert (scene.stream.foreign_messages, scene.reconciler.news.fills) == (1, 0)
 
@@ -136,11 +136,13 @@ def test_a_message_about_another_account_is_not_news():
 @pytest.mark.parametrize("coin", ["@107", "PURR/USDC", "xyz:GOLD"])
 def test_a_fill_of_another_market_is_not_news(coin: str):
     async def work() -> None:
-        await resting(scene)
+        await world_with_resting_order(scene)
         await asyncio.sleep(2)
         scene.reconciler.news.take()
-        push(scene, "userFills", {"user": scene.exchange.ready.master_address, "fills": [{"tid": 5, "coin": coin}]})
-        push(scene, "user", {"fills": [{"tid": 6, "coin": coin}]})
+        push_message(
+            scene, "userFills", {"user": scene.exchange.ready.master_address, "fills": [{"tid": 5, "coin": coin}]}
+        )
+        push_message(scene, "user", {"fills": [{"tid": 6, "coin": coin}]})
         await asyncio.sleep(0.2)
         assert (scene.reconciler.news.fills, scene.reconciler.news.take()) == (0, False)
 
@@ -165,7 +167,7 @@ def test_a_message_that_cannot_be_read_changes_nothing(channel: str, data: Any):
         await scene.world()
         await asyncio.sleep(1)
         scene.reconciler.news.take()
-        push(scene, channel, data)
+        push_message(scene, channel, data)
         await asyncio.sleep(0.1)
         assert not scene.reconciler.news.take()
         assert len(scene.sockets) == 1
@@ -177,7 +179,7 @@ def test_a_message_that_cannot_be_read_changes_nothing(channel: str, data: Any):
 
 def test_after_a_gap_orders_and_fills_are_read_before_a_decision():
     async def work() -> None:
-        world = await resting(scene)
+        world = await world_with_resting_order(scene)
         await scene.pause(5)
         world = (await scene.broker.resolve(world)).world
         before = scene.transport.sent["userFillsByTime"]

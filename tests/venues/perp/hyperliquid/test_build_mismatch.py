@@ -1,7 +1,6 @@
 """A live deployment opens nothing while its host, its signer and the watchdog are of different builds, until a person resumes it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -12,21 +11,13 @@ from pitboss.runs.build_check import BUILD_MISMATCH
 from pitboss.runs.deployment_run import DeploymentRun
 from pitboss.runs.deployments import deployment_details
 from pitboss.store.watchdog_beats import WatchdogBeat, write_beat
-from venues.perp.hyperliquid.guarded_scene import GuardedScene, guarded_scene
+from venues.perp.hyperliquid.guarded_scene import GuardedScene, run_in_scene
 from venues.perp.hyperliquid.live_scene import close_request, open_request
 
 OLD = "0.1.0+0123456789ab"
 
 
-def run(home: Path, story: Callable[[GuardedScene], Awaitable[None]]) -> None:
-    async def main() -> None:
-        async with guarded_scene(home) as scene:
-            await story(scene)
-
-    asyncio.run(main())
-
-
-def take_up(scene: GuardedScene) -> DeploymentRun:
+def claim_deployment(scene: GuardedScene) -> DeploymentRun:
     """A process of this build takes the deployment up."""
     epoch = scene.workspace.runs.claim(scene.deployment.run_id, into="running")
     return DeploymentRun(scene.workspace, scene.stored(), epoch)
@@ -47,7 +38,7 @@ def halt_of(scene: GuardedScene) -> tuple[str, str]:
 
 def test_a_signer_of_another_build_opens_nothing_and_a_person_resumes_after_its_upgrade(tmp_path: Path) -> None:
     async def story(scene: GuardedScene) -> None:
-        process = take_up(scene)
+        process = claim_deployment(scene)
         broker = await scene.broker(process)
         world = (await broker.resolve(None)).world
         scene.signer.build = OLD
@@ -74,7 +65,7 @@ def test_a_signer_of_another_build_opens_nothing_and_a_person_resumes_after_its_
         placed = await broker.submit(placed.world, close_request(placed.world), scene.workspace.now())
         assert (placed.refusal, scene.position("ETH")) == ("", 0)
 
-    run(tmp_path, story)
+    run_in_scene(tmp_path, story)
 
 
 def test_a_host_that_takes_a_deployment_up_beside_an_old_signer_halts_it(tmp_path: Path) -> None:
@@ -91,7 +82,7 @@ def test_a_host_that_takes_a_deployment_up_beside_an_old_signer_halts_it(tmp_pat
         assert halt_of(scene) == ("halted", BUILD_MISMATCH)
         assert scene.exchange.account().orders == []
 
-    run(tmp_path, story)
+    run_in_scene(tmp_path, story)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +93,7 @@ def test_a_watchdog_of_another_build_counts_while_it_is_heard(
     tmp_path: Path, of_build: str | None, watched: bool, age_ms: int, halts: bool
 ) -> None:
     async def story(scene: GuardedScene) -> None:
-        process, database = take_up(scene), scene.workspace.database
+        process, database = claim_deployment(scene), scene.workspace.database
         names = (scene.deployment.id,) if watched else ()
         clock = database.clock
         assert clock is not None
@@ -113,4 +104,4 @@ def test_a_watchdog_of_another_build_counts_while_it_is_heard(
         assert halt_of(scene) == (("halted", BUILD_MISMATCH) if halts else ("running", ""))
         database.clock = clock
 
-    run(tmp_path, story)
+    run_in_scene(tmp_path, story)

@@ -15,14 +15,11 @@ from pitboss.testing.hyperliquid.faults import mixed_faults
 from pitboss.testing.hyperliquid.seeded import SeededNumbers
 from pitboss.venues.perp.hyperliquid.order_sender import STEP_LABELS, StepLabel
 from pitboss.venues.perp.state import ReportedWorld
-from venues.perp.hyperliquid.faulted_run import Tally, first, judge, random_request, settle
+from simulated_kill import Killed
+from venues.perp.hyperliquid.faulted_run import Tally, check_orders, first_world, random_request, settle_orders
 from venues.perp.hyperliquid.live_scene import Scene, open_request
 
 MOST_PASS_MS = 10_000
-
-
-class Killed(BaseException):
-    """The process was killed."""
 
 
 def killer(label: StepLabel, after: int):
@@ -39,7 +36,7 @@ def killer(label: StepLabel, after: int):
     return reached
 
 
-async def lived(scene: Scene, world: ReportedWorld, seed: int, label: StepLabel) -> bytes:
+async def trade_until_killed(scene: Scene, world: ReportedWorld, seed: int, label: StepLabel) -> bytes:
     """Trade until the process is killed; return the world that was committed last."""
     numbers = SeededNumbers(seed, "life")
     committed = codec.dumps(world)
@@ -64,8 +61,8 @@ async def lived(scene: Scene, world: ReportedWorld, seed: int, label: StepLabel)
 async def crash_and_restart(scene: Scene, seed: int, label: StepLabel) -> int:
     """Kill a process and start the next; return the milliseconds of its first pass."""
     with localcontext(CONTEXT):
-        world = await first(scene)
-        committed = await lived(scene, world, seed, label)
+        world = await first_world(scene)
+        committed = await trade_until_killed(scene, world, seed, label)
         scene.plan.clear()
         scene.start()
         stored = codec.parse(ReportedWorld, codec.loads(committed))
@@ -90,8 +87,8 @@ async def crash_and_restart(scene: Scene, seed: int, label: StepLabel) -> int:
             assert {receipt.order_id for receipt in again.receipts} <= doubtful
             assert again.world.positions == reconciled.world.positions
         tally = Tally()
-        await settle(scene, again.world, tally)
-        judge(scene, tally)
+        await settle_orders(scene, again.world, tally)
+        check_orders(scene, tally)
         assert tally.is_clean, tally
         return spent
 

@@ -32,7 +32,7 @@ def opens(count: int) -> list[dict[str, Any]]:
     return [{**OPEN, "size_usd": 100 + number} for number in range(count)]
 
 
-def lost(home: Path, share: str, over: bool, day_pct: int, peak_pct: int) -> str:
+def halt_after_loss(home: Path, share: str, over: bool, day_pct: int, peak_pct: int) -> str:
     """The account loses this share, or a millionth of a dollar less, while the agent thinks."""
     risk = {"daily_loss_halt_pct": day_pct, "drawdown_halt_pct": peak_pct}
     scene = DeployedScene(
@@ -50,11 +50,11 @@ def lost(home: Path, share: str, over: bool, day_pct: int, peak_pct: int) -> str
 
 
 def daily_loss(home: Path, over: bool) -> str:
-    return lost(home, "0.05", over, day_pct=5, peak_pct=50)
+    return halt_after_loss(home, "0.05", over, day_pct=5, peak_pct=50)
 
 
 def drawdown(home: Path, over: bool) -> str:
-    return lost(home, "0.15", over, day_pct=50, peak_pct=15)
+    return halt_after_loss(home, "0.15", over, day_pct=50, peak_pct=15)
 
 
 def order_rate(home: Path, over: bool) -> str:
@@ -106,7 +106,7 @@ def stale_data(home: Path, over: bool) -> str:
     return code
 
 
-def stored(home: Path, prepare: Callable[[Any, str], None], later_ms: int = 0) -> str:
+def stored_halt(home: Path, prepare: Callable[[Any, str], None], later_ms: int = 0) -> str:
     """The halt that a process of the deployment stores when it is about to open; its restart finds it."""
 
     async def story() -> str:
@@ -129,7 +129,7 @@ def unread_alarm(home: Path, over: bool) -> str:
     def prepare(database: Any, deployment_id: str) -> None:
         raise_alarm(database, deployment_id, "the exchange has liquidated positions")
 
-    return stored(home, prepare, MINUTE_MS + over)
+    return stored_halt(home, prepare, MINUTE_MS + over)
 
 
 def build_mismatch(home: Path, over: bool) -> str:
@@ -138,7 +138,7 @@ def build_mismatch(home: Path, over: bool) -> str:
     def prepare(database: Any, deployment_id: str) -> None:
         write_beat(database, WatchdogBeat("w", (deployment_id,), 15_000, build=other if over else build()))
 
-    return stored(home, prepare)
+    return stored_halt(home, prepare)
 
 
 HALTS: dict[str, tuple[Callable[[Path, bool], str], str]] = {

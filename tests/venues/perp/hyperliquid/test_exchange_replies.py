@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pitboss.venues.perp.hyperliquid.exchange_client import read_reply
 
 
-def ok(*statuses: object) -> str:
+def order_reply(*statuses: object) -> str:
     return json.dumps({"status": "ok", "response": {"type": "order", "data": {"statuses": list(statuses)}}})
 
 
@@ -19,7 +19,9 @@ LISTED = {"error": "Insufficient margin to place order. asset=4"}
 
 
 def test_each_order_of_a_batch_is_judged_on_its_own():
-    reply = read_reply(200, ok(FILLED, RESTING, LISTED, {"error": "Something new"}, None, "waitingForTrigger"), 6)
+    reply = read_reply(
+        200, order_reply(FILLED, RESTING, LISTED, {"error": "Something new"}, None, "waitingForTrigger"), 6
+    )
     assert [answer.answer for answer in reply.orders] == [
         "filled", "resting", "refused", "ambiguous", "ambiguous", "resting",
     ]  # fmt: skip
@@ -28,7 +30,7 @@ def test_each_order_of_a_batch_is_judged_on_its_own():
 
 @pytest.mark.parametrize("statuses", [(), (FILLED,), (FILLED, RESTING, LISTED)])
 def test_another_number_of_statuses_leaves_all_ambiguous(statuses: tuple[object, ...]):
-    assert {answer.answer for answer in read_reply(200, ok(*statuses), 2).orders} == {"ambiguous"}
+    assert {answer.answer for answer in read_reply(200, order_reply(*statuses), 2).orders} == {"ambiguous"}
 
 
 @pytest.mark.parametrize(
@@ -37,7 +39,7 @@ def test_another_number_of_statuses_leaves_all_ambiguous(statuses: tuple[object,
         (500, "Internal Server Error", ""),
         (502, "<html>", ""),
         (200, "", ""),
-        (200, ok(FILLED)[:40], ""),
+        (200, order_reply(FILLED)[:40], ""),
         (200, "null", ""),
         (200, '{"status":"ok"}', ""),
         (200, '{"status":"err","response":"Unknown"}', ""),
@@ -70,7 +72,7 @@ def test_a_reply_without_statuses_proves_nothing(status: int, text: str, alarm: 
     ],
 )
 def test_a_status_that_cannot_be_read_is_ambiguous(status: object):
-    assert read_reply(200, ok(status), 1).orders[0].answer == "ambiguous"
+    assert read_reply(200, order_reply(status), 1).orders[0].answer == "ambiguous"
 
 
 @given(text=st.text(max_size=60), status=st.integers(100, 599), count=st.integers(0, 3))

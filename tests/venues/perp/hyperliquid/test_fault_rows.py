@@ -14,14 +14,14 @@ from pitboss.core.receipt import Receipt
 from pitboss.testing.hyperliquid.faults import TABLE, FaultRule
 from pitboss.venues.perp.state import ReportedWorld
 from venues.perp.hyperliquid import test_account_limits, test_account_stream, test_fault_table, test_feed_faults
-from venues.perp.hyperliquid.live_scene import Scene, open_request
-from venues.perp.hyperliquid.test_account_stream import fall, resting
-from venues.perp.hyperliquid.test_fault_table import ORDER, opened, order_count, passes, run
+from venues.perp.hyperliquid.live_scene import Scene, open_request, run_in_context
+from venues.perp.hyperliquid.test_account_stream import drop_price, world_with_resting_order
+from venues.perp.hyperliquid.test_fault_table import ORDER, open_position, order_count, pass_updates
 
 STREAM_KINDS = (*TABLE["streams"], "ws_doubled_fill", "ws_fills_out_of_order", "ws_late_fill")
 
 
-async def watched(scene: Scene, world: ReportedWorld, count: int = 10) -> tuple[ReportedWorld, list[Receipt]]:
+async def updated_world(scene: Scene, world: ReportedWorld, count: int = 10) -> tuple[ReportedWorld, list[Receipt]]:
     """Let the source update the world a few times; the world after it, and all that happened."""
     receipts: list[Receipt] = []
     for _ in range(count):
@@ -42,7 +42,7 @@ def test_a_fill_that_a_stream_tells_before_the_answer_of_its_order_is_counted_on
     async def work() -> None:
         world = await scene.world()
         placed = await scene.broker.submit(world, open_request(), scene.now())
-        _, receipts = await watched(scene, placed.world)
+        _, receipts = await updated_world(scene, placed.world)
         filled = [receipt for receipt in (*placed.receipts, *receipts) if receipt.kind == "filled"]
         assert len(filled) == scene.exchange.truth().fills == scene.reconciler.news.fills
         assert scene.stops("ETH") == [Decimal(1)]
@@ -55,17 +55,17 @@ def test_a_fill_that_a_stream_tells_before_the_answer_of_its_order_is_counted_on
 @pytest.mark.parametrize("kind", STREAM_KINDS)
 def test_whatever_a_stream_does_a_fill_is_counted_once_and_has_its_stop_within_three_seconds(kind: str):
     async def work() -> None:
-        world = await resting(scene)
-        world, _ = await watched(scene, world, 2)
+        world = await world_with_resting_order(scene)
+        world, _ = await updated_world(scene, world, 2)
         rate = 0.2 if kind in ("ws_drop", "ws_silent_close", "ws_half_open") else 1.0
         scene.plan.add(FaultRule(kind, rate, low_ms=5_000, high_ms=5_000))
         if kind == "ws_duplicate_snapshot":
             scene.sockets[-1].session.close()
             await scene.reconnected.wait()
-        fall(scene)
-        world, receipts = await watched(scene, world, 3)
+        drop_price(scene)
+        world, receipts = await updated_world(scene, world, 3)
         assert scene.stops("ETH") == [Decimal(1)]
-        world, more = await watched(scene, world, 20)
+        world, more = await updated_world(scene, world, 20)
         ids = [receipt.facts["trade_id"] for receipt in (*receipts, *more) if receipt.kind == "filled"]
         assert len(ids) == len(set(ids)) == scene.exchange.truth().fills
         assert world.positions["ETH"].size == scene.position("ETH")
@@ -82,13 +82,13 @@ def test_whatever_a_stream_does_a_fill_is_counted_once_and_has_its_stop_within_t
 def test_of_two_reduce_only_orders_the_exchange_cancels_one_and_the_stop_is_there_with_the_size_of_the_position():
     async def work() -> None:
         scene = Scene(52, faults=(FaultRule("reduce_only_auto_cancel", times=2),))
-        world = await opened(scene, take_profit=Decimal(2_700))
+        world = await open_position(scene, take_profit=Decimal(2_700))
         assert scene.plan.counts["reduce_only_auto_cancel"]
-        world = await passes(scene, world, 6)
+        world = await pass_updates(scene, world, 6)
         assert scene.stops("ETH") == [Decimal(1)]
         assert world.positions["ETH"].stop is not None
 
-    run(work())
+    run_in_context(work())
 
 
 # liquidation, delisting, post-only phase, funding ---------------------------------------------------------------------------
@@ -97,9 +97,9 @@ def test_of_two_reduce_only_orders_the_exchange_cancels_one_and_the_stop_is_ther
 def test_a_liquidation_is_taken_from_the_fills_of_the_exchange():
     async def work() -> None:
         scene = Scene(53)
-        world = await opened(scene)
+        world = await open_position(scene)
         scene.transport.gateway.conditions.begin(FaultRule("liquidation", coin="ETH"))
-        world, receipts = await watched(scene, world)
+        world, receipts = await updated_world(scene, world)
         (fill,) = [fill for fill in scene.exchange.account().fills if fill.liquidation is not None]
         (filled,) = [receipt for receipt in receipts if receipt.kind == "filled"]
         assert (filled.facts["reason"], filled.facts["trade_id"]) == ("liquidation", fill.tid)
@@ -107,48 +107,48 @@ def test_a_liquidation_is_taken_from_the_fills_of_the_exchange():
         assert [receipt.kind for receipt in receipts if receipt.kind == "liquidated"] == ["liquidated"]
         assert (world.positions, scene.stops("ETH")) == ({}, [])
 
-    run(work())
+    run_in_context(work())
 
 
 def test_an_asset_that_is_delisted_is_closed_by_the_exchange_and_opens_no_more():
     async def work() -> None:
         scene = Scene(54)
-        world = await opened(scene)
+        world = await open_position(scene)
         scene.transport.gateway.conditions.begin(FaultRule("delisting", coin="ETH"))
-        world, _ = await watched(scene, world)
+        world, _ = await updated_world(scene, world)
         assert world.positions == {} == scene.exchange.truth().positions
         placed = await scene.broker.submit(world, open_request(key="k2"), scene.now())
         assert placed.refusal
         assert not (await scene.broker.submit(world, open_request("BTC", size="0.01", key="k3"), scene.now())).refusal
 
-    run(work())
+    run_in_context(work())
 
 
 def test_while_only_resting_orders_are_taken_an_open_is_refused_and_the_stop_stays():
     async def work() -> None:
         scene = Scene(55)
-        world = await opened(scene)
+        world = await open_position(scene)
         scene.transport.gateway.conditions.begin(FaultRule("post_only_phase", duration_ms=60_000))
         placed = await scene.broker.submit(world, open_request("BTC", size="0.01", key="k2"), scene.now())
         assert "post-only" in placed.refusal
-        world, _ = await watched(scene, world)
+        world, _ = await updated_world(scene, world)
         assert scene.stops("ETH") == [Decimal(1)]
 
-    run(work())
+    run_in_context(work())
 
 
 def test_an_extreme_funding_payment_is_taken_as_it_was_paid():
     async def work() -> None:
         scene = Scene(56, faults=(FaultRule("funding_spike"),))
-        world = await opened(scene)
+        world = await open_position(scene)
         await scene.clock.sleep(3_600 + 60)
-        _, receipts = await watched(scene, world, 2)
+        _, receipts = await updated_world(scene, world, 2)
         (payment,) = scene.exchange.account().fundings
         (paid,) = [receipt for receipt in receipts if receipt.kind in ("funded", "settled")]
         assert (paid.facts["amount_usd"], paid.facts["rate"]) == (-payment.usdc, payment.rate)
         assert abs(payment.rate) > Decimal("0.001")
 
-    run(work())
+    run_in_context(work())
 
 
 # agents ----------------------------------------------------------------------------------
@@ -158,16 +158,16 @@ def test_an_extreme_funding_payment_is_taken_as_it_was_paid():
 def test_an_agent_that_is_revoked_or_expired_stops_opens_with_an_alarm_and_no_other_key_is_used(kind: str):
     async def work() -> None:
         scene = Scene(57)
-        world = await opened(scene)
+        world = await open_position(scene)
         scene.transport.gateway.conditions.begin(FaultRule(kind))
         await scene.broker.submit(world, open_request("BTC", size="0.01", key="k2"), scene.now())
         assert "does not accept this process" in scene.broker.alarm()
-        world, _ = await watched(scene, world, 3)
+        world, _ = await updated_world(scene, world, 3)
         assert (await scene.broker.submit(world, open_request("SOL", key="k3"), scene.now())).refusal
         assert scene.stops("ETH") == [Decimal(1)]  # it rests at the exchange
         assert order_count(scene) == 1
 
-    run(work())
+    run_in_context(work())
 
 
 # the table --------------------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from example_counts import seeds
 from pitboss.testing.hyperliquid.faults import FaultRule, mixed_faults
 from saved_figures import save_figures
-from venues.perp.hyperliquid.faulted_run import Tally, first, run_intents, settle
+from venues.perp.hyperliquid.faulted_run import Tally, first_world, run_intents, settle_orders
 from venues.perp.hyperliquid.live_scene import Scene
 
 P99_MS, MOST_MS = 3_000, 10_000
@@ -39,7 +39,7 @@ def stream_faults() -> tuple[FaultRule, ...]:
     )
 
 
-def faulted(seed: int, count: int, order_share: float = 0.5, read_share: float = 0.15) -> Tally:
+def run_faulted(seed: int, count: int, order_share: float = 0.5, read_share: float = 0.15) -> Tally:
     """The account is read every second, and its streams are followed."""
     tally = Tally()
     scene = Scene(seed, faults=(*faults(order_share, read_share), *stream_faults()))
@@ -53,7 +53,7 @@ def p99(values: list[int]) -> int:
 
 @pytest.mark.parametrize("seed", seeds(*range(1, 40), quick=1))
 def test_intents_on_a_faulty_exchange_have_no_duplicate_ghost_or_phantom(seed: int):
-    tally = faulted(seed, 60)
+    tally = run_faulted(seed, 60)
     assert (tally.duplicates, tally.ghosts, tally.phantoms, tally.unsettled) == (0, 0, 0, 0), tally
     assert tally.outcomes["placed"] > 24
     assert max(tally.unprotected_ms, default=0) <= MOST_MS
@@ -65,7 +65,7 @@ def test_intents_on_a_faulty_exchange_have_no_duplicate_ghost_or_phantom(seed: i
 def test_a_hundred_thousand_faulted_intents_have_no_duplicate_ghost_or_phantom(first_seed: int):
     uncovered_ms: list[int] = []
     for seed in range(first_seed, first_seed + 10):
-        tally = faulted(seed, 1_000)
+        tally = run_faulted(seed, 1_000)
         assert (tally.duplicates, tally.ghosts, tally.phantoms, tally.unsettled) == (0, 0, 0, 0), (seed, tally)
         assert tally.outcomes["placed"] > 400
         uncovered_ms += tally.uncovered_ms
@@ -82,12 +82,12 @@ def test_any_seed_of_faults_leaves_stops_of_exactly_the_size_of_positions(seed: 
     scene = Scene(seed, faults=mixed_faults(share))
     asyncio.run(run_intents(scene, 8, tally))
     scene.plan.clear()
-    asyncio.run(settled(scene, tally))
+    asyncio.run(settle_account(scene, tally))
     assert tally.duplicates + tally.ghosts + tally.phantoms == 0
     for symbol in scene.setup.symbols:
         size = abs(scene.position(symbol))
         assert scene.stops(symbol) == ([size] if size else [])
 
 
-async def settled(scene: Scene, tally: Tally) -> None:
-    await settle(scene, await first(scene), tally)
+async def settle_account(scene: Scene, tally: Tally) -> None:
+    await settle_orders(scene, await first_world(scene), tally)

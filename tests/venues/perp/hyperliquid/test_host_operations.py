@@ -3,7 +3,6 @@
 import asyncio
 import json
 import re
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,17 +20,9 @@ from pitboss.jobs.live_host import HostSettings, LiveHost, host
 from pitboss.jobs.live_metrics import HostMetrics, serving_metrics
 from pitboss.jobs.metrics_text import LatencyHistogram, write_metric
 from pitboss.runs.deployment_run import DeploymentRun
-from venues.perp.hyperliquid.guarded_scene import GuardedScene, guarded_scene
+from venues.perp.hyperliquid.guarded_scene import GuardedScene, run_in_scene
 
 LINE = re.compile(r'[a-z_]+(\{([a-z]+="(?:[^"\\\n]|\\.)*",?)+\})? -?[0-9.e+-]+')
-
-
-def run(home: Path, story: Callable[[GuardedScene], Awaitable[None]]) -> None:
-    async def main() -> None:
-        async with guarded_scene(home) as scene:
-            await story(scene)
-
-    asyncio.run(main())
 
 
 def test_a_halt_on_a_host_arrives_at_the_webhook(tmp_path: Path) -> None:
@@ -48,7 +39,7 @@ def test_a_halt_on_a_host_arrives_at_the_webhook(tmp_path: Path) -> None:
         assert messages[0]["deployment_id"] == scene.deployment.id
         assert "there is no account" in messages[0]["text"]
 
-    run(tmp_path, story)
+    run_in_scene(tmp_path, story)
 
 
 class SingleRunHost:
@@ -62,7 +53,7 @@ class SingleRunHost:
         return self._runs
 
 
-def ticked(scene: GuardedScene) -> DeploymentRun:
+def deployment_with_tick(scene: GuardedScene) -> DeploymentRun:
     epoch = scene.workspace.runs.claim(scene.deployment.run_id, into="running")
     deployed = DeploymentRun(scene.workspace, scene.deployment, epoch)
     verdict = {"outcome": "refused", "code": "R5_SIZE", "detail": "x", "order_id": "", "duplicate": False}
@@ -82,7 +73,7 @@ def ticked(scene: GuardedScene) -> DeploymentRun:
 
 def test_metrics_are_lines_that_prometheus_reads_with_the_figures_of_each_deployment(tmp_path: Path) -> None:
     async def story(scene: GuardedScene) -> None:
-        deployed = ticked(scene)
+        deployed = deployment_with_tick(scene)
         metrics = HostMetrics(SingleRunHost(deployed), scene.workspace)
         async with serving_metrics(metrics, ("127.0.0.1", 0)) as url, ClientSession() as client:
             async with client.get(f"{url}/metrics") as reply:
@@ -110,7 +101,7 @@ def test_metrics_are_lines_that_prometheus_reads_with_the_figures_of_each_deploy
         assert 'state="running"} 1' in text
         assert 'state="halted"} 0' in text
 
-    run(tmp_path, story)
+    run_in_scene(tmp_path, story)
 
 
 def test_a_host_whose_loop_hangs_is_not_healthy_and_gives_up_its_heartbeat(
@@ -129,7 +120,7 @@ def test_a_host_whose_loop_hangs_is_not_healthy_and_gives_up_its_heartbeat(
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
-    run(tmp_path, story)
+    run_in_scene(tmp_path, story)
 
 
 def test_the_time_of_commands_is_measured(tmp_path: Path) -> None:
@@ -149,7 +140,7 @@ def test_the_time_of_commands_is_measured(tmp_path: Path) -> None:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
-    run(tmp_path, story)
+    run_in_scene(tmp_path, story)
 
 
 def test_labels_cannot_break_the_format_and_bounds_are_cumulative() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from pitboss.venues.perp.hyperliquid.order_sender import STEP_LABELS
 from saved_figures import save_figures
-from venues.perp.hyperliquid.killed_scene import Killed, kill_often
+from venues.perp.hyperliquid.killed_scene import KillStatistics, kill_often
 
 CHAINS, KILLS_OF_EACH = 50, 2
 """Deployments one after the other, and how often the process of each is killed at each label."""
@@ -16,7 +16,7 @@ HALTS = ("reject_rate", "stale_data")
 """Codes of halts that faults, and a machine that is too busy for the bars to arrive, may cause."""
 
 
-def check(killed: Killed) -> None:
+def check(killed: KillStatistics) -> None:
     tally = killed.tally
     assert killed.wrong == []
     assert (tally.duplicates, tally.ghosts, tally.phantoms, tally.unsettled) == (0, 0, 0, 0)

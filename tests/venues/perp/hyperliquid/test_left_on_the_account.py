@@ -1,29 +1,21 @@
 """What is left on an account when a process begins or ends: orders, positions, payments of the time between."""
 
 import asyncio
-from collections.abc import Coroutine
 from dataclasses import replace
-from decimal import Decimal, localcontext
+from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from pitboss.bootstrap.trading_accounts import add_account
 from pitboss.core.errors import UserError
-from pitboss.core.money import CONTEXT
 from pitboss.runs.deployments import deploy
 from pitboss.runs.live_deployment import DeployRequest
 from venues.perp.hyperliquid.guarded_scene import guarded_scene
-from venues.perp.hyperliquid.live_scene import Scene, open_request
+from venues.perp.hyperliquid.live_scene import Scene, open_request, run_in_context
 
 
-def run(work: Coroutine[Any, Any, None]) -> None:
-    with localcontext(CONTEXT):
-        asyncio.run(work)
-
-
-def sent(scene: Scene) -> list[str]:
+def sent_actions(scene: Scene) -> list[str]:
     return [each.action for each in scene.exchange.state.received]
 
 
@@ -38,15 +30,15 @@ def test_a_restart_leaves_the_stop_and_the_take_profit_of_a_position_alone():
         for _ in range(4):
             await scene.clock.sleep(30)
             world = (await scene.broker.resolve(world)).world
-        before, orders = sent(scene), set(scene.exchange.account().open_orders)
+        before, orders = sent_actions(scene), set(scene.exchange.account().open_orders)
         assert len(orders) == 2
         scene.start()
         await scene.broker.resolve(None)
         await scene.broker.resolve(world)
-        assert sent(scene) == before
+        assert sent_actions(scene) == before
         assert set(scene.exchange.account().open_orders) == orders
 
-    run(work())
+    run_in_context(work())
 
 
 def test_the_funding_of_a_long_absence_is_read_whole():
@@ -72,7 +64,7 @@ def test_the_funding_of_a_long_absence_is_read_whole():
         assert len(receipts) == len(paid)
         assert sum(r.facts["amount_usd"] for r in receipts) == -sum(p.usdc for p in paid)
 
-    run(work())
+    run_in_context(work())
 
 
 def test_an_account_with_two_names_has_one_deployment_that_sends_orders(tmp_path: Path) -> None:

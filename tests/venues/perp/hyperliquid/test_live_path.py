@@ -111,7 +111,7 @@ class DeploymentViews:
         return [order.remaining for order in self.scene.exchange.account().open_orders.values() if order.is_trigger]
 
 
-def deployed(client: TestClient, workspace: Workspace) -> Deployment:
+def deploy_live(client: TestClient, workspace: Workspace) -> Deployment:
     asked = {"skill": SKILL, "mode": "live", "account": "main"}
     assert client.post("/api/deployments", json=asked).status_code == 409  # the name of the account is missing
     reply = client.post("/api/deployments", json={**asked, "confirm": "main"})
@@ -119,7 +119,7 @@ def deployed(client: TestClient, workspace: Workspace) -> Deployment:
     return workspace.deployments.get(reply.json()["deployment_id"])
 
 
-async def story(watched: DeploymentViews) -> None:
+async def run_story(watched: DeploymentViews) -> None:
     scene = watched.scene
     # It opens, and its stop rests at the exchange.
     shown = await watched.agreed("running", is_open=True)
@@ -157,7 +157,7 @@ async def story(watched: DeploymentViews) -> None:
         await asyncio.sleep(LOOK_S)
 
 
-def compare(watched: DeploymentViews) -> None:
+def compare_records(watched: DeploymentViews) -> None:
     """Every fill of the exchange is in the records once, no order was placed twice, and commands are told in their order."""
     scene = watched.scene
     truth = scene.exchange.truth()
@@ -179,7 +179,7 @@ def test_a_skill_is_deployed_trades_halts_is_resumed_and_stops(tmp_path: Path, m
 
         def by_api(workspace: Workspace) -> Deployment:
             clients.append(stack.enter_context(api(tmp_path)))
-            return deployed(clients[0], workspace)
+            return deploy_live(clients[0], workspace)
 
         async with asyncio.timeout(LIMIT_S), AsyncExitStack() as stack:
             scene = await stack.enter_async_context(
@@ -189,9 +189,9 @@ def test_a_skill_is_deployed_trades_halts_is_resumed_and_stops(tmp_path: Path, m
             job = trading_process.Job(1, ticks=1_000, is_steady=True)
             with ForkedProcess(PROCESS, tmp_path, tmp_path / "clock", json.dumps(asdict(job))) as process:
                 try:
-                    await story(watched)
+                    await run_story(watched)
                 finally:
                     process.terminate()
-            compare(watched)
+            compare_records(watched)
 
     asyncio.run(main())

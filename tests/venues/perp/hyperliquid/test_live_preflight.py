@@ -1,6 +1,5 @@
 """The preflight: every item is shown or named, a pass counts for the same account and agent for a day, and mainnet waits for it."""
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from decimal import Decimal
@@ -38,7 +37,7 @@ from pitboss.venues.perp.live_checks import check_deployment
 from pitboss.venues.perp.skill import PerpSkill
 from pitboss.venues.perp.state import open_world
 from pitboss.venues.perp.venue import VENUE
-from venues.perp.hyperliquid.guarded_scene import OPENS, GuardedScene, guarded_scene
+from venues.perp.hyperliquid.guarded_scene import OPENS, GuardedScene, run_in_scene
 
 SMALL = {**OPENS, "order_notional_usd": 100}
 NAMES = [
@@ -71,7 +70,7 @@ def skill_of(scene: GuardedScene) -> PerpSkill:
 
 
 @asynccontextmanager
-async def ready(scene: GuardedScene, ticks: int = TRIAL_TICKS) -> AsyncIterator[Workspace]:
+async def ready_workspace(scene: GuardedScene, ticks: int = TRIAL_TICKS) -> AsyncIterator[Workspace]:
     """The workspace with everything in place: a watchdog that was heard, a webhook, and a trial on paper."""
     async with http_receiver() as server:
         (scene.home / "settings.toml").write_text(
@@ -85,15 +84,11 @@ async def ready(scene: GuardedScene, ticks: int = TRIAL_TICKS) -> AsyncIterator[
             yield workspace
 
 
-def run(home: Path, story: Callable[[GuardedScene], Awaitable[None]], **options: Any) -> None:
-    async def main() -> None:
-        async with guarded_scene(home, **{"trading_caps": SMALL, **options}) as scene:
-            await story(scene)
-
-    asyncio.run(main())
+def run_with_small_caps(home: Path, story: Callable[[GuardedScene], Awaitable[None]], **options: Any) -> None:
+    run_in_scene(home, story, **{"trading_caps": SMALL, **options})
 
 
-def failed(checks: list[Check]) -> dict[str, str]:
+def failed_checks(checks: list[Check]) -> dict[str, str]:
     return {check.name: check.detail for check in checks if not check.ok}
 
 
@@ -101,11 +96,11 @@ def test_with_everything_in_place_all_checks_pass_and_the_account_may_be_used_fo
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def story(scene: GuardedScene) -> None:
-        async with ready(scene) as workspace:
+        async with ready_workspace(scene) as workspace:
             skill = skill_of(scene)
             assert preflight_problem(workspace, "main", scene.account, skill) != ""
             checks = await preflight(workspace, "main", skill)
-            assert failed(checks) == {}
+            assert failed_checks(checks) == {}
             assert [check.name for check in checks] == NAMES
             assert preflight_problem(workspace, "main", scene.account, skill) == ""
             tighter = skill.model_copy(update={"risk": skill.risk.model_copy(update={"max_leverage": Decimal(1)})})
@@ -119,48 +114,48 @@ def test_with_everything_in_place_all_checks_pass_and_the_account_may_be_used_fo
             monkeypatch.setattr(later, lambda *_: (passed, DAY_MS + HOUR_MS))
             assert "25 hours old" in preflight_problem(workspace, "main", scene.account, skill)
 
-    run(tmp_path, story)
+    run_with_small_caps(tmp_path, story)
 
 
 def test_without_a_skill_the_newest_on_trial_is_judged(tmp_path: Path) -> None:
     async def story(scene: GuardedScene) -> None:
-        async with ready(scene) as workspace:
+        async with ready_workspace(scene) as workspace:
             checks = await preflight(workspace)
-            assert failed(checks) == {}
+            assert failed_checks(checks) == {}
             assert preflight_problem(workspace, "main", scene.account, skill_of(scene)) == ""
 
-    run(tmp_path, story)
+    run_with_small_caps(tmp_path, story)
 
 
 def test_a_trial_that_is_too_short_or_whose_last_tick_failed_does_not_count(tmp_path: Path) -> None:
     async def story(scene: GuardedScene) -> None:
-        async with ready(scene, TRIAL_TICKS - 1) as workspace:
+        async with ready_workspace(scene, TRIAL_TICKS - 1) as workspace:
             skill = skill_of(scene)
-            assert list(failed(await preflight(workspace, "main", skill))) == ["trial"]
+            assert list(failed_checks(await preflight(workspace, "main", skill))) == ["trial"]
             await put_on_trial(workspace, skill, TRIAL_TICKS, "model_error")
-            assert list(failed(await preflight(workspace, "main", skill))) == ["trial"]
+            assert list(failed_checks(await preflight(workspace, "main", skill))) == ["trial"]
             assert preflight_problem(workspace, "main", scene.account, skill) != ""
             await put_on_trial(workspace, skill, TRIAL_TICKS + 3)
-            assert failed(await preflight(workspace, "main", skill)) == {}
+            assert failed_checks(await preflight(workspace, "main", skill)) == {}
 
-    run(tmp_path, story)
+    run_with_small_caps(tmp_path, story)
 
 
 def test_a_trial_counts_however_many_deployments_are_newer(tmp_path: Path) -> None:
     async def story(scene: GuardedScene) -> None:
-        async with ready(scene) as workspace:
+        async with ready_workspace(scene) as workspace:
             skill = skill_of(scene)
             (trial,) = workspace.deployments.trials("perp")
             for number in range(LISTED + 1):
                 name = skill.name if number % 2 else "other"
                 workspace.deployments.create(f"r{number}", name, 1, "perp", "paper")
-            assert failed(await preflight(workspace, "main", skill)) == {}
+            assert failed_checks(await preflight(workspace, "main", skill)) == {}
             listed = [each.id for each in workspace.deployments.trials("perp", page=7)]
             assert (len(listed), len(set(listed)), listed[-1]) == (LISTED + 2, LISTED + 2, trial.id)
             assert len(list(workspace.deployments.trials("perp", "other"))) == LISTED // 2 + 1
             assert list(workspace.deployments.trials("predict")) == []
 
-    run(tmp_path, story)
+    run_with_small_caps(tmp_path, story)
 
 
 def revoke(scene: GuardedScene) -> None:
@@ -208,22 +203,22 @@ def test_what_is_missing_is_named_and_nothing_is_remembered(
     tmp_path: Path, harm: Callable[[GuardedScene], None], names: set[str]
 ) -> None:
     async def story(scene: GuardedScene) -> None:
-        async with ready(scene) as workspace:
+        async with ready_workspace(scene) as workspace:
             harm(scene)
-            assert set(failed(await preflight(workspace, "main"))) == names
+            assert set(failed_checks(await preflight(workspace, "main"))) == names
             assert passed_preflights.read_preflight(workspace.database, "perp", "main")[0] is None
 
-    run(tmp_path, story)
+    run_with_small_caps(tmp_path, story)
 
 
 def test_a_stream_that_says_nothing_is_named_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def story(scene: GuardedScene) -> None:
-        async with ready(scene) as workspace:
+        async with ready_workspace(scene) as workspace:
             monkeypatch.setattr(live_preflight, "STREAM_S", 0.0)
-            problems = failed(await preflight(workspace, "main"))
+            problems = failed_checks(await preflight(workspace, "main"))
             assert problems == {"stream": "the stream cannot be used: no answer in time"}
 
-    run(tmp_path, story)
+    run_with_small_caps(tmp_path, story)
 
 
 @pytest.mark.parametrize(
@@ -236,20 +231,20 @@ def test_a_stream_that_says_nothing_is_named_as_such(tmp_path: Path, monkeypatch
 )
 def test_a_signer_that_allows_more_than_it_should_fails(tmp_path: Path, options: dict[str, Any], name: str) -> None:
     async def story(scene: GuardedScene) -> None:
-        async with ready(scene) as workspace:
-            assert list(failed(await preflight(workspace, "main"))) == [name]
+        async with ready_workspace(scene) as workspace:
+            assert list(failed_checks(await preflight(workspace, "main"))) == [name]
 
-    run(tmp_path, story, **options)
+    run_with_small_caps(tmp_path, story, **options)
 
 
 def test_without_watchdog_or_channel_each_is_named(tmp_path: Path) -> None:
     async def story(scene: GuardedScene) -> None:
         await put_on_trial(scene.workspace, skill_of(scene), TRIAL_TICKS)
-        problems = failed(await preflight(scene.workspace, "main"))
+        problems = failed_checks(await preflight(scene.workspace, "main"))
         assert set(problems) == {"watchdog", "notifications"}
         assert "pitboss watchdog" in problems["watchdog"]
 
-    run(tmp_path, story)
+    run_with_small_caps(tmp_path, story)
 
 
 @pytest.mark.parametrize(

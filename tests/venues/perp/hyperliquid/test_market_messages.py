@@ -29,7 +29,7 @@ CANDLE = {
 }  # fmt: skip
 
 
-def recorded(kind):
+def recorded_replies(kind):
     rows = orjson.loads((WIRE / "sdk_info_shared.json").read_bytes())
     return [(row["request"], row["response"]) for row in rows if row["request"]["type"] == kind]
 
@@ -42,7 +42,7 @@ class FixedReplyTransport:
         return self.reply
 
 
-def ask(reply, name, *arguments):
+def run_request(reply, name, *arguments):
     """Run a request whose reply is there at once."""
     with pytest.raises(StopIteration) as end:
         getattr(MarketRequests(FixedReplyTransport(reply)), name)(*arguments).send(None)
@@ -51,9 +51,9 @@ def ask(reply, name, *arguments):
 
 @needs_recordings
 def test_recorded_candles_are_read():
-    for request, reply in recorded("candleSnapshot"):
+    for request, reply in recorded_replies("candleSnapshot"):
         wanted = request["req"]
-        rows = ask(reply, "candles", wanted["coin"], wanted["interval"], wanted["startTime"], wanted["endTime"])
+        rows = run_request(reply, "candles", wanted["coin"], wanted["interval"], wanted["startTime"], wanted["endTime"])
         assert len(rows) == len(reply) > 10
         assert rows[0].open_at <= wanted["startTime"] < rows[0].closes_at
         assert all(row.low <= row.close <= row.high for row in rows)
@@ -61,12 +61,12 @@ def test_recorded_candles_are_read():
 
 @needs_recordings
 def test_recorded_funding_is_read():
-    for request, reply in recorded("fundingHistory"):
-        rows = ask(reply, "funding", request["coin"], request["startTime"])
+    for request, reply in recorded_replies("fundingHistory"):
+        rows = run_request(reply, "funding", request["coin"], request["startTime"])
         assert len(rows) == len(reply) > 10
         assert sum(at % 3_600_000 == 0 for at, _ in rows) > len(rows) * 0.9
     recent = orjson.loads((WIRE / "nautilus_hyperliquid.json").read_bytes())["http_funding_history.json"]
-    assert ask(recent, "funding", "BTC", 0)[1][1] == -0.0000081
+    assert run_request(recent, "funding", "BTC", 0)[1][1] == -0.0000081
 
 
 @needs_recordings
@@ -76,7 +76,7 @@ def test_recorded_contexts_and_assets_are_read():
     context = read_context("BTC", contexts[0])
     assert (context.mark, context.oracle, context.mid) == (Decimal("77562.0"), Decimal("77605.0"), Decimal("77558.5"))
     meta = wire["http_meta_perp_sample.json"]
-    assets, read = ask([meta, contexts[: len(meta["universe"])]], "universe")
+    assets, read = run_request([meta, contexts[: len(meta["universe"])]], "universe")
     assert set(assets) == set(read) == {"BTC", "ETH", "ATOM"}
     assert isinstance(assets["BTC"], Asset)
 
@@ -118,7 +118,7 @@ def test_any_json_is_read_or_refused_and_never_an_accident(value):
         ("candles", ("BTC", "1m", 0, 1)), ("funding", ("BTC", 0)), ("universe", ()), ("exchange_time", ()),
     ):  # fmt: skip
         try:
-            ask(value, name, *arguments)
+            run_request(value, name, *arguments)
         except TransientError:
             continue
 
@@ -134,8 +134,8 @@ def test_any_json_is_read_or_refused_and_never_an_accident(value):
 )  # fmt: skip
 def test_a_reply_about_something_else_or_with_contradictions_is_refused(rows):
     with pytest.raises(TransientError):
-        ask(rows, "candles", "kPEPE", "1h", 0, 1)
+        run_request(rows, "candles", "kPEPE", "1h", 0, 1)
 
 
 def test_rows_that_are_repeated_count_once():
-    assert len(ask([CANDLE, dict(CANDLE)], "candles", "kPEPE", "1h", 0, 1)) == 1
+    assert len(run_request([CANDLE, dict(CANDLE)], "candles", "kPEPE", "1h", 0, 1)) == 1

@@ -16,7 +16,7 @@ SYMBOLS = ("BTC", "ETH")
 UNTIL = START // MINUTE_MS * MINUTE_MS
 
 
-def caught_up(history_bars: int, down_ms: int, page: int = 5_000, fails: int = 0):
+def catch_up_update(history_bars: int, down_ms: int, page: int = 5_000, fails: int = 0):
     """The update of an account with two positions whose process was down so long, and the bars that the feed had at its opening."""
     scene = FeedScene(symbols=SYMBOLS, history_bars=history_bars, history_ms=2 * HOUR_MS)
     refusals = iter([True] * fails)
@@ -60,14 +60,14 @@ def caught_up(history_bars: int, down_ms: int, page: int = 5_000, fails: int = 0
 
 
 def test_bars_that_the_feed_did_not_load_are_requested_page_by_page_and_give_the_same_account():
-    whole = caught_up(110, 90 * MINUTE_MS)
+    whole = catch_up_update(110, 90 * MINUTE_MS)
     assert {"filled", "funded"} <= {receipt.kind for receipt in whole.receipts}
     for page, fails in ((5_000, 0), (17, 0), (17, 2)):
-        assert caught_up(20, 90 * MINUTE_MS, page, fails) == whole
+        assert catch_up_update(20, 90 * MINUTE_MS, page, fails) == whole
 
 
 def test_bars_that_the_exchange_no_longer_has_are_told_and_the_account_goes_on_with_the_first_there_is():
-    update = caught_up(20, 5 * HOUR_MS)
+    update = catch_up_update(20, 5 * HOUR_MS)
     (gap,) = [receipt for receipt in update.receipts if receipt.kind == "data_gap"]
     assert gap is update.receipts[0]
     assert gap.facts == {"since_at": UNTIL - 5 * HOUR_MS}

@@ -18,7 +18,7 @@ decimals = st.integers(0, 5)
 sides = st.sampled_from([1, -1])
 
 
-def accepted(price: Decimal, size_decimals: int) -> bool:
+def is_representable(price: Decimal, size_decimals: int) -> bool:
     """The rule as the exchange writes it, digit by digit."""
     text = format(price.normalize(), "f")
     whole, _, fraction = text.partition(".")
@@ -34,7 +34,7 @@ def reference(price: Decimal, size_decimals: int, up: bool) -> Decimal | None:
     for places in range(6 - size_decimals + 1):
         step = Decimal(1).scaleb(-places)
         candidate = (price / step).to_integral_value(ROUND_CEILING if up else ROUND_FLOOR) * step
-        if candidate > 0 and accepted(candidate, size_decimals):
+        if candidate > 0 and is_representable(candidate, size_decimals):
             candidates.append(candidate)
     if not candidates:
         return None
@@ -42,13 +42,15 @@ def reference(price: Decimal, size_decimals: int, up: bool) -> Decimal | None:
 
 
 @pytest.mark.parametrize(
-    ("text", "size_decimals", "is_accepted"),
+    ("text", "size_decimals", "accepted"),
     [("1234.5", 0, True), ("1234.56", 0, False), ("0.001234", 0, True), ("0.0012345", 0, False), ("123456", 5, True)],
 )
-def test_the_documented_examples_are_accepted_and_refused(text: str, size_decimals: int, is_accepted: bool):
+def test_the_documented_examples_are_accepted_and_refused(text: str, size_decimals: int, accepted: bool):
     asset = make_asset("X", size_decimals, [(ZERO, 10)])
     assert (
-        (precision.price_problem(asset, Decimal(text)) == "") is is_accepted is accepted(Decimal(text), size_decimals)
+        (precision.price_problem(asset, Decimal(text)) == "")
+        is accepted
+        is is_representable(Decimal(text), size_decimals)
     )
 
 

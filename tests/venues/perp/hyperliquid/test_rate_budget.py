@@ -18,7 +18,7 @@ from pitboss.venues.perp.hyperliquid.rate_budget import (
 CLASSES: tuple[RequestClass, ...] = ("open", "read", "resolve", "reduce")
 
 
-def drive(count: int, seed: int) -> tuple[int, list[int]]:
+def send_random_requests(count: int, seed: int) -> tuple[int, list[int]]:
     """Send random requests as fast as the budget allows; the heaviest minute, and how long cancels waited after a 429."""
     numbers = SeededNumbers(seed, "budget")
     budget = RateBudget(lambda: numbers.below(1_000) / 1_000)
@@ -50,7 +50,7 @@ def drive(count: int, seed: int) -> tuple[int, list[int]]:
 
 
 def test_no_minute_is_above_four_fifths_of_the_limit():
-    heaviest, waits = drive(20_000, 1)
+    heaviest, waits = send_random_requests(20_000, 1)
     assert SHARES["resolve"] * 9 // 10 < heaviest <= BUDGET <= EXCHANGE_WEIGHT * 8 // 10
     assert waits
     assert sorted(waits)[len(waits) * 99 // 100] <= 2_000
@@ -59,7 +59,7 @@ def test_no_minute_is_above_four_fifths_of_the_limit():
 @pytest.mark.proof
 def test_a_million_requests_keep_the_budget():
     for seed in range(10):
-        heaviest, waits = drive(100_000, seed)
+        heaviest, waits = send_random_requests(100_000, seed)
         assert heaviest <= BUDGET
         assert sorted(waits)[len(waits) * 99 // 100] <= 2_000
 

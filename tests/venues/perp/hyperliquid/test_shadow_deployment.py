@@ -3,7 +3,7 @@
 from decimal import Decimal
 from pathlib import Path
 
-from venues.perp.hyperliquid.deployed_scene import CLOSE, OPEN, DeployedScene, ScriptedAgent, held, verdicts
+from venues.perp.hyperliquid.deployed_scene import CLOSE, OPEN, DeployedScene, ScriptedAgent, final_size, verdicts
 
 
 def test_the_shadow_of_an_account_reads_it_fills_on_paper_and_sends_no_action(tmp_path: Path) -> None:
@@ -24,7 +24,7 @@ def test_the_shadow_of_an_account_reads_it_fills_on_paper_and_sends_no_action(tm
         "filled",
     ] * 2
     assert Decimal(ticks[1]["before"]["positions"]["BTC"]["size"]) > Decimal("0.02")
-    assert held(bodies) == 0
+    assert final_size(bodies) == 0
 
     assert scene.actions() == []
     assert scene.position("BTC") == Decimal("0.01")

@@ -15,7 +15,7 @@ from pitboss.signer.schemes.hyperliquid_action import HyperliquidScheme
 from pitboss.testing.hyperliquid.rules import VenueRules
 from signer.hyperliquid.agent_desk import line
 from venues.perp.hyperliquid.live_scene import Scene, close_request, open_request
-from venues.perp.hyperliquid.test_fault_table import passes
+from venues.perp.hyperliquid.test_fault_table import pass_updates
 
 
 class HandledSigner:
@@ -67,10 +67,10 @@ def test_what_the_broker_sends_is_what_the_signer_signs_and_the_exchange_accepts
         assert scene.position("ETH") == 1
         assert scene.stops("ETH") == [Decimal(1)]
         world = (await scene.broker.submit(placed.world, open_request(key="k2", stop=stop), scene.now())).world
-        world = await passes(scene, world, 3)
+        world = await pass_updates(scene, world, 3)
         assert scene.stops("ETH") == [Decimal(2)]
         world = (await scene.broker.submit(world, close_request(world), scene.now())).world
-        await passes(scene, world, 3)
+        await pass_updates(scene, world, 3)
         assert (scene.position("ETH"), scene.stops("ETH")) == (0, [])
         assert {action.outcome for action in scene.exchange.truth().actions} == {"ok"}
         assert {action.signer for action in scene.exchange.truth().actions} == {scene.exchange.ready.agent_address}

@@ -9,21 +9,21 @@ import pytest
 
 from pitboss.core.deployment import Mode
 from pitboss.venues.perp.hyperliquid.market_messages import BestPrices
-from venues.perp.hyperliquid.deployed_scene import CLOSE, OPEN, DeployedScene, ScriptedAgent, held, verdicts
+from venues.perp.hyperliquid.deployed_scene import CLOSE, OPEN, DeployedScene, ScriptedAgent, final_size, verdicts
 
 ALLOWED, REFUSED = [("allowed", None)], [("refused", "R10_STALE_DATA")]
 
 
-def aged_bar(scene: DeployedScene, ms: int) -> None:
+def age_last_bar(scene: DeployedScene, ms: int) -> None:
     scene.feed.state.series["BTC", "1m"].last_bar_at = scene.feed.state.clock.now() - ms
 
 
-def book(scene: DeployedScene, bid: str, ask: str) -> None:
+def set_book(scene: DeployedScene, bid: str, ask: str) -> None:
     at = scene.feed.state.clock.now()
     scene.feed.state.prices["BTC"].add_best_prices(BestPrices("BTC", at, Decimal(bid), Decimal(ask)))
 
 
-def off_oracle(scene: DeployedScene, share: str) -> None:
+def move_mark_off_oracle(scene: DeployedScene, share: str) -> None:
     prices = scene.feed.state.prices["BTC"]
     assert prices.context is not None
     mark = prices.context.oracle * (1 + Decimal(share))
@@ -39,19 +39,19 @@ def test_nothing_opens_on_a_mark_that_is_older_than_five_seconds(
     bodies = scene.work(ScriptedAgent([[OPEN]], lambda: scene.age_mark(age_ms)))
     assert verdicts(bodies) == expected
     if mode == "live":
-        assert (held(bodies) > 0) == (scene.position("BTC") > 0) == bool(scene.actions()) == (expected == ALLOWED)
+        assert (final_size(bodies) > 0) == (scene.position("BTC") > 0) == bool(scene.actions()) == (expected == ALLOWED)
 
 
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        (lambda scene: aged_bar(scene, 120_000), ALLOWED),
-        (lambda scene: aged_bar(scene, 120_001), REFUSED),
-        (lambda scene: book(scene, "63000", "63000.1"), ALLOWED),
-        (lambda scene: book(scene, "63000", "63000"), REFUSED),
-        (lambda scene: book(scene, "0", "63000"), REFUSED),
-        (lambda scene: off_oracle(scene, "0.05"), ALLOWED),
-        (lambda scene: off_oracle(scene, "0.0501"), REFUSED),
+        (lambda scene: age_last_bar(scene, 120_000), ALLOWED),
+        (lambda scene: age_last_bar(scene, 120_001), REFUSED),
+        (lambda scene: set_book(scene, "63000", "63000.1"), ALLOWED),
+        (lambda scene: set_book(scene, "63000", "63000"), REFUSED),
+        (lambda scene: set_book(scene, "0", "63000"), REFUSED),
+        (lambda scene: move_mark_off_oracle(scene, "0.05"), ALLOWED),
+        (lambda scene: move_mark_off_oracle(scene, "0.0501"), REFUSED),
     ],
 )
 def test_nothing_opens_on_an_old_bar_a_crossed_or_empty_book_or_a_mark_far_from_the_oracle(

@@ -1,7 +1,6 @@
 """Alarms of a live deployment: what raises one, who is notified, and no opens after a minute without acknowledgement."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from pitboss.core.instant import MINUTE_MS
@@ -13,17 +12,9 @@ from pitboss.runs.deployments import command, deployment_details
 from pitboss.runs.notifications import of_entry
 from pitboss.store.deployment_alarms import newest_alarm, raise_alarm
 from pitboss.store.deployments import Deployment
-from venues.perp.hyperliquid.guarded_scene import GuardedScene, guarded_scene
+from venues.perp.hyperliquid.guarded_scene import GuardedScene, run_in_scene
 
 AT = 1_790_000_000_000
-
-
-def run(home: Path, story: Callable[[GuardedScene], Awaitable[None]]) -> None:
-    async def main() -> None:
-        async with guarded_scene(home) as scene:
-            await story(scene)
-
-    asyncio.run(main())
 
 
 def test_an_alarm_that_a_person_acknowledges_in_time_halts_nothing_and_another_does(tmp_path: Path) -> None:
@@ -62,7 +53,7 @@ def test_an_alarm_that_a_person_acknowledges_in_time_halts_nothing_and_another_d
         assert (shown["text"], shown["read_by"]) == ("the third", "kim")
         database.clock = clock
 
-    run(tmp_path, story)
+    run_in_scene(tmp_path, story)
 
 
 def test_a_liquidation_raises_an_alarm_that_is_told_and_only_a_live_deployment_stores_it(tmp_path: Path) -> None:
@@ -86,4 +77,4 @@ def test_a_liquidation_raises_an_alarm_that_is_told_and_only_a_live_deployment_s
         assert [notice.event for notice in told] == ["fills", "alarms"]
         assert f"pitboss deployments acknowledge {scene.deployment.id}" in told[1].text
 
-    run(tmp_path, story)
+    run_in_scene(tmp_path, story)

@@ -1,7 +1,6 @@
 """The watchdog on the fake exchange: a silent process loses its orders and keeps its stops; others are left alone."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -18,7 +17,7 @@ from pitboss.testing.hyperliquid.control import act
 from pitboss.testing.hyperliquid.faults import FaultRule
 from pitboss.venues.perp.exchange_address import exchange_url
 from pitboss.venues.perp.hyperliquid.guardian import HyperliquidGuardian
-from venues.perp.hyperliquid.guarded_scene import OPENS, GuardedScene, guarded_scene
+from venues.perp.hyperliquid.guarded_scene import OPENS, GuardedScene, run_in_scene
 
 SILENT_MS = 14_000
 
@@ -42,14 +41,6 @@ class WatchdogSetup:
         return [event.kind for event in self.events]
 
 
-def run(home: Path, story: Callable[[GuardedScene], Awaitable[None]], **options: object) -> None:
-    async def main() -> None:
-        async with guarded_scene(home, **options) as scene:  # pyright: ignore[reportArgumentType]
-            await story(scene)
-
-    asyncio.run(main())
-
-
 def test_a_silent_process_loses_its_orders_keeps_its_stops_and_is_halted_for_good(tmp_path: Path) -> None:
     async def story(scene: GuardedScene) -> None:
         await scene.trade()
@@ -70,7 +61,7 @@ def test_a_silent_process_loses_its_orders_keeps_its_stops_and_is_halted_for_goo
         assert scene.open_orders() == {("ETH", "stop")}
         assert scene.stored() == stored
 
-    run(tmp_path, story)
+    run_in_scene(tmp_path, story)
 
 
 def test_with_flatten_the_position_is_closed_once_and_a_second_watchdog_opens_nothing(tmp_path: Path) -> None:
@@ -90,7 +81,7 @@ def test_with_flatten_the_position_is_closed_once_and_a_second_watchdog_opens_no
         reconciled = await broker.resolve(None)
         assert (reconciled.world.positions, broker.alarm()) == ({}, "")
 
-    run(tmp_path, story)
+    run_in_scene(tmp_path, story)
 
 
 def test_a_process_that_is_heard_is_left_alone(tmp_path: Path) -> None:
@@ -108,7 +99,7 @@ def test_a_process_that_is_heard_is_left_alone(tmp_path: Path) -> None:
         assert watchdog.kinds[-1] == "back"
         assert scene.stored().state == "halted"
 
-    run(tmp_path, story)
+    run_in_scene(tmp_path, story)
 
 
 def test_a_deployment_that_no_process_ever_worked_on_and_a_stopped_one_are_not_touched(tmp_path: Path) -> None:
@@ -123,7 +114,7 @@ def test_a_deployment_that_no_process_ever_worked_on_and_a_stopped_one_are_not_t
         assert beat is not None
         assert beat.watched == ()
 
-    run(tmp_path, story)
+    run_in_scene(tmp_path, story)
 
 
 def test_orders_of_others_on_the_account_are_not_cancelled(tmp_path: Path) -> None:
@@ -138,7 +129,7 @@ def test_orders_of_others_on_the_account_are_not_cancelled(tmp_path: Path) -> No
         assert scene.open_orders() == {("BTC", "limit"), ("ETH", "stop")}
         assert scene.stored().state == "halted"
 
-    run(tmp_path, story)
+    run_in_scene(tmp_path, story)
 
 
 def test_a_lost_answer_is_looked_after_until_nothing_is_left(tmp_path: Path) -> None:
@@ -154,7 +145,7 @@ def test_a_lost_answer_is_looked_after_until_nothing_is_left(tmp_path: Path) -> 
         assert watchdog.kinds[-1] == "acted"
         assert ("failed" in watchdog.kinds) == (("BTC", "limit") in first)
 
-    run(tmp_path, story)
+    run_in_scene(tmp_path, story)
 
 
 def test_without_the_database_orders_are_cancelled_and_nothing_is_closed(
@@ -178,7 +169,7 @@ def test_without_the_database_orders_are_cancelled_and_nothing_is_closed(
         assert scene.stored().state == "running"
         assert "database" in watchdog.kinds
 
-    run(tmp_path, story)
+    run_in_scene(tmp_path, story)
 
 
 @pytest.mark.parametrize(
@@ -198,7 +189,7 @@ def test_a_signer_that_could_do_harm_is_told_in_the_heartbeat(
         watchdog.watchdog.beat()
         assert words in watch_problem(scene.workspace.database, scene.deployment.id, 15_000)
 
-    run(tmp_path, story, **options)
+    run_in_scene(tmp_path, story, **options)
 
 
 def test_a_deployment_that_demands_a_watchdog_opens_only_while_one_is_heard(tmp_path: Path) -> None:
@@ -217,7 +208,7 @@ def test_a_deployment_that_demands_a_watchdog_opens_only_while_one_is_heard(tmp_
         object.__setattr__(scene.workspace, "settings", relaxed)
         assert DeploymentRun(scene.workspace, scene.deployment, epoch).open_refusal() == ""
 
-    run(tmp_path, story)
+    run_in_scene(tmp_path, story)
 
 
 def test_a_host_that_holds_the_deployment_takes_the_halt_over_at_once(tmp_path: Path) -> None:
@@ -235,7 +226,7 @@ def test_a_host_that_holds_the_deployment_takes_the_halt_over_at_once(tmp_path: 
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
-    run(tmp_path, story)
+    run_in_scene(tmp_path, story)
 
 
 def test_a_venue_that_does_not_answer_is_told_once_and_tried_again(tmp_path: Path) -> None:
@@ -252,7 +243,7 @@ def test_a_venue_that_does_not_answer_is_told_once_and_tried_again(tmp_path: Pat
         await watchdog.watch(2)
         assert scene.open_orders() == {("ETH", "stop")}
 
-    run(tmp_path, story)
+    run_in_scene(tmp_path, story)
 
 
 def test_the_ids_of_orders_that_have_ended_are_not_kept(tmp_path: Path) -> None:
@@ -268,7 +259,7 @@ def test_the_ids_of_orders_that_have_ended_are_not_kept(tmp_path: Path) -> None:
         await watchdog.watch(5)
         assert guardian._cloids == {stop.cloid}
 
-    run(tmp_path, story)
+    run_in_scene(tmp_path, story)
 
 
 def test_the_exchange_that_the_settings_file_names_is_the_one_that_orders_go_to(tmp_path: Path) -> None:
@@ -298,4 +289,4 @@ def test_a_process_that_was_suspended_opens_nothing_that_was_halted_or_taken_ove
         assert "cannot be read" in process.open_refusal()
         monkeypatch.undo()
 
-    run(tmp_path, story)
+    run_in_scene(tmp_path, story)

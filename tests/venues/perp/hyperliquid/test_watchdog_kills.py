@@ -36,7 +36,7 @@ class KillOutcome:
     closed_s: float | None
 
 
-async def until(holds: Callable[[], bool]) -> None:
+async def wait_until(holds: Callable[[], bool]) -> None:
     while not holds():  # noqa: ASYNC110 - the watchdog is looked at from outside
         await asyncio.sleep(LOOK_S)
 
@@ -59,11 +59,11 @@ async def kill_one(home: Path, seed: int) -> KillOutcome:
             process.send_signal(signal.SIGKILL)
             killed_s = time.monotonic()
             assert await asyncio.to_thread(process.wait) == -signal.SIGKILL
-        await until(lambda: ("BTC", "limit") not in scene.open_orders())
+        await wait_until(lambda: ("BTC", "limit") not in scene.open_orders())
         cancelled_s = time.monotonic() - killed_s
         closed_s = None
         if flatten:
-            await until(lambda: scene.position("ETH") == 0)
+            await wait_until(lambda: scene.position("ETH") == 0)
             closed_s = time.monotonic() - killed_s
         dog.stop()
         await watching

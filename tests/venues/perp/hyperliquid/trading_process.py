@@ -65,7 +65,7 @@ class Job:
     """Whether it only opens a long in BTC whenever it has none."""
 
 
-def say(**fields: Any) -> None:
+def print_line(**fields: Any) -> None:
     print(json.dumps(fields), flush=True)
 
 
@@ -142,7 +142,7 @@ class KillSwitch:
                 os.kill(os.getpid(), signal.SIGKILL)
 
 
-def truth(url: str) -> dict[str, Any]:
+def exchange_truth(url: str) -> dict[str, Any]:
     """What the account of the exchange really has."""
     request = Request(f"{url}/control", b'{"do": "truth"}', {"Content-Type": "application/json"})
     with urlopen(request, timeout=60) as reply:
@@ -161,25 +161,25 @@ def compare_first_pass(url: str, began_s: float, recovered: Callable[[], None]) 
         nonlocal is_told
         if world is None or is_told:
             return await run(reconciler, world)
-        before = truth(url)
+        before = exchange_truth(url)
         try:
             reconciled = await run(reconciler, world)
         except TransientError as error:
-            say(failed=str(error))
+            print_line(failed=str(error))
             raise
-        after = truth(url)
+        after = exchange_truth(url)
         if before["fills"] == after["fills"]:
             is_told = True
             ours = sizes({symbol: each.size for symbol, each in reconciled.world.positions.items()})
             elapsed_ms = round((time.monotonic() - began_s) * SECOND_MS)
-            say(recovered=True, ours=ours, theirs=sizes(after["positions"]), ms=elapsed_ms)
+            print_line(recovered=True, ours=ours, theirs=sizes(after["positions"]), ms=elapsed_ms)
             recovered()
         return reconciled
 
     Reconciler.run = compared
 
 
-def trade(job: Job, on_step: Callable[[StepLabel], None], feeds: list[MarketFeed]) -> None:
+def replace_agent(job: Job, on_step: Callable[[StepLabel], None], feeds: list[MarketFeed]) -> None:
     """Replace the agent, and hear of the broker's steps and of the feed."""
     ports, make_broker = perp_live.PerpLive.ports, perp_live.make_broker
 
@@ -198,7 +198,7 @@ def trade(job: Job, on_step: Callable[[StepLabel], None], feeds: list[MarketFeed
     perp_live.make_broker = heard
 
 
-def hurry(clock: SharedClock, feeds: list[MarketFeed]) -> None:
+def skip_waits(clock: SharedClock, feeds: list[MarketFeed]) -> None:
     """Put the clock forward where a runner waits for its next tick, and wait there for the bars as long as the tick may."""
 
     async def pause(stop: DeploymentStop, wait_ms: int) -> None:
@@ -247,8 +247,8 @@ def main(home: str, clock_path: str, job_text: str) -> None:
 
     compare_first_pass(settings.hyperliquid_url, began_s, recovered)
     feeds: list[MarketFeed] = []
-    trade(job, killer.reached, feeds)
-    hurry(clock, feeds)
+    replace_agent(job, killer.reached, feeds)
+    skip_waits(clock, feeds)
 
     async def host() -> None:
         live_host = LiveHost(workspace, HostSettings())
@@ -257,7 +257,7 @@ def main(home: str, clock_path: str, job_text: str) -> None:
 
     with open_workspace(settings) as workspace:
         asyncio.run(host())
-    say(ended=True)
+    print_line(ended=True)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from pitboss.tools.define import Mode, ToolContext
 from pitboss.tools.registry import lookup
 from pitboss.venues.perp.state import PerpWorld
 from pitboss.venues.perp.venue import VENUE
-from venues.perp.scene import make_skill, make_world, now, observe
+from venues.perp.scene import make_skill, make_world, observe, run_sync
 
 SYMBOLS = ("BTC", "ETH", "SOL")
 SKILL = make_skill(SYMBOLS)
@@ -32,7 +32,7 @@ FLAT = make_world()
 
 
 @cache
-def demo() -> Market:
+def load_demo_market() -> Market:
     with TemporaryDirectory() as folder:
         lake = Lake(Path(folder) / "lake")
         write_demo(lake, days=17)
@@ -41,17 +41,18 @@ def demo() -> Market:
         return Market(bars, dict(market.points), tuple(market.news), tuple(market.events))
 
 
-def cut(market: Market, at: int) -> Market:
-    """Only what is known at `at`: nothing later is there at all."""
-    return Market(
-        {key: bars.slice(0, int((bars.open_at + bars.interval_ms <= at).sum())) for key, bars in market.bars.items()},
-        {key: _points(points, points.at <= at) for key, points in market.points.items()},
-        tuple(item for item in market.news if item.available_at <= at),
-        tuple(event for event in market.events if event.known_at <= at),
+def market_until(market: Market, at: int) -> Market:
+    """The market without everything that is known only after an instant."""
+    return replace(
+        market,
+        bars={key: one.slice(0, int((one.open_at + one.interval_ms <= at).sum())) for key, one in market.bars.items()},
+        points={key: _points(points, points.at <= at) for key, points in market.points.items()},
+        news=tuple(item for item in market.news if item.available_at <= at),
+        events=tuple(event for event in market.events if event.known_at <= at),
     )
 
 
-def spoiled(market: Market, at: int, factor: float) -> Market:
+def market_with_other_future(market: Market, at: int, factor: float) -> Market:
     """The same past, another future."""
     points = {
         key: Points(each.symbol, each.kind, each.at, np.where(each.at > at, each.value * factor, each.value))
@@ -83,7 +84,7 @@ def call(
     recordings: Recordings = NO_RECORDINGS,
     mode: Mode = "write",
 ) -> str:
-    observation = observe(market or demo(), at, world, skill)
-    return now(
+    observation = observe(market or load_demo_market(), at, world, skill)
+    return run_sync(
         lookup(VENUE.tools(), name).build(ToolContext(observation, mode, recordings=recordings)).call(dict(arguments))
     )

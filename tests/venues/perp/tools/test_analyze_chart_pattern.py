@@ -4,7 +4,7 @@ import numpy as np
 
 from pitboss.core.asof import Market
 from pitboss.core.market import Bars
-from venues.perp.analysis.test_patterns import DRAWINGS, upside_down
+from venues.perp.analysis.test_patterns import DRAWINGS, inverted_bars
 from venues.perp.scene import START
 from venues.perp.tools.demo_market import call
 
@@ -31,7 +31,7 @@ def test_a_double_top_is_shown_with_its_dates_and_what_would_confirm_or_end_it()
 
 
 def test_its_mirror_image_is_shown_the_other_way_round() -> None:
-    text = line(tool_lines(upside_down(DRAWINGS["double top"])), "- double bottom")
+    text = line(tool_lines(inverted_bars(DRAWINGS["double top"])), "- double bottom")
     assert "bullish, forming" in text
     assert "confirmed by a close above" in text
     assert "void below" in text

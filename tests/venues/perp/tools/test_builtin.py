@@ -17,7 +17,7 @@ from pitboss.venues.perp.intents import SCHEMA
 from pitboss.venues.perp.observation import Observation
 from pitboss.venues.perp.state import Position, WorkingOrder
 from pitboss.venues.perp.venue import VENUE
-from venues.perp.scene import START, STEP, judge_of, make_bars, make_skill, make_world, now, observe
+from venues.perp.scene import START, STEP, judge_of, make_bars, make_skill, make_world, observe, run_sync
 
 SKILL = make_skill(("BTC", "ETH"))
 MARKET = Market(
@@ -32,7 +32,7 @@ MARKET = Market(
 
 def call(name: str, observation: Observation, mode: Mode = "write", judged: bool = True, **arguments: Any) -> str:
     judge = judge_of(observation) if judged else None
-    return now(hydrate(VENUE.tools(), [name], ToolContext(observation, mode, judge))[name].call(arguments))
+    return run_sync(hydrate(VENUE.tools(), [name], ToolContext(observation, mode, judge))[name].call(arguments))
 
 
 # fetch_recent_bars -------------------------------------------------------------------------------------------------
@@ -132,7 +132,7 @@ def test_propose_order_carries_the_venues_schema_and_is_never_run() -> None:
     ]
     assert tool.spec.schema is SCHEMA
     with pytest.raises(InvariantError, match="is a decision"):
-        now(tool.call({"action": "no_op", "reason": "x"}))
+        run_sync(tool.call({"action": "no_op", "reason": "x"}))
 
 
 # No look-ahead -----------------------------------------------------------------------------------------------------

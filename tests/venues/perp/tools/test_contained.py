@@ -4,7 +4,6 @@ Every registered tool is tried, whoever wrote it, with arguments drawn from its 
 """
 
 import asyncio
-import dataclasses
 import hashlib
 import shutil
 from collections.abc import Iterator
@@ -12,17 +11,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pitboss.bootstrap.settings import Settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
-from pitboss.core.asof import Market
 from pitboss.core.errors import ToolFailed
 from pitboss.core.instant import DAY_MS, Instant, parse_instant
-from pitboss.core.market import Points
 from pitboss.data.demo import VENUE as DEMO
 from pitboss.data.demo import write_demo
 from pitboss.data.lake import Lake
@@ -33,6 +29,7 @@ from pitboss.tools.registry import hydrate
 from pitboss.venues.perp.intents import TERMINAL
 from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.venue import VENUE
+from venues.perp.tools.demo_market import market_until
 from venues.perp.tools.drawn_arguments import valid
 
 END = parse_instant("2025-06-05")
@@ -104,7 +101,7 @@ def fingerprint(home: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def before(home: Path, context: ToolContext) -> dict[str, str]:
+def initial_fingerprint(home: Path, context: ToolContext) -> dict[str, str]:
     """The files before any question of a test."""
     del context  # which opens the workspace
     return fingerprint(home)
@@ -114,47 +111,34 @@ def before(home: Path, context: ToolContext) -> dict[str, str]:
 @settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_no_tool_changes_anything_in_read_mode(
-    name: str, home: Path, context: ToolContext, before: dict[str, str], data: st.DataObject
+    name: str, home: Path, context: ToolContext, initial_fingerprint: dict[str, str], data: st.DataObject
 ) -> None:
-    assert any(file.endswith("pitboss.db") for file in before)
-    assert sum(file.startswith("lake") for file in before) > 3
+    assert any(file.endswith("pitboss.db") for file in initial_fingerprint)
+    assert sum(file.startswith("lake") for file in initial_fingerprint) > 3
     arguments = data.draw(valid(VENUE.tools()[name].schema, FROM))
     result = answer(name, context, arguments)
     assert result
     assert answer(name, context, arguments) == result
-    assert fingerprint(home) == before
-
-
-def cut(market: Market, at: Instant) -> Market:
-    """The market with everything after an instant taken away."""
-    bars = {key: one.slice(0, int(np.sum(one.open_at + one.interval_ms <= at))) for key, one in market.bars.items()}
-    points = {
-        key: Points(one.symbol, one.kind, one.at[one.at <= at], one.value[one.at <= at])
-        for key, one in market.points.items()
-    }
-    news = [item for item in market.news if item.available_at <= at]
-    events = [event for event in market.events if event.known_at <= at]
-    others = {field.name: getattr(market, field.name) for field in dataclasses.fields(market)}
-    return Market(**{**others, "bars": bars, "points": points, "news": news, "events": events})
+    assert fingerprint(home) == initial_fingerprint
 
 
 @pytest.fixture(scope="module")
-def ended(home: Path, tmp_path_factory: pytest.TempPathFactory, context: ToolContext) -> Iterator[ToolContext]:
+def ended_context(home: Path, tmp_path_factory: pytest.TempPathFactory, context: ToolContext) -> Iterator[ToolContext]:
     """The same question where the run ended at that tick and the data end there too."""
     other = tmp_path_factory.mktemp("ended")
     shutil.copytree(home / "lake", other / "lake")
     with open_workspace(settings_of(other)) as workspace:
         found = asyncio.run(ask.of_run(workspace, run_to(workspace, MIDDLE), MIDDLE))
-        view = cut(found.observation.view._market, MIDDLE).view(MIDDLE)  # pyright: ignore[reportPrivateUsage]
+        view = market_until(found.observation.view._market, MIDDLE).view(MIDDLE)  # pyright: ignore[reportPrivateUsage]
         yield replace(found, observation=replace(found.observation, view=view))
 
 
 def test_the_account_in_the_middle_of_a_run_is_that_of_a_run_that_ended_there(
-    context: ToolContext, ended: ToolContext
+    context: ToolContext, ended_context: ToolContext
 ) -> None:
-    assert context.observation.portfolio() == ended.observation.portfolio()
-    assert context.past.decisions(MIDDLE, 500) == ended.past.decisions(MIDDLE, 500)
-    assert context.past.receipts(MIDDLE, 500) == ended.past.receipts(MIDDLE, 500)
+    assert context.observation.portfolio() == ended_context.observation.portfolio()
+    assert context.past.decisions(MIDDLE, 500) == ended_context.past.decisions(MIDDLE, 500)
+    assert context.past.receipts(MIDDLE, 500) == ended_context.past.receipts(MIDDLE, 500)
     assert context.past.receipts(MIDDLE, 500)
     assert all(one.at < MIDDLE for one in context.past.decisions(MIDDLE, 500))
 
@@ -163,10 +147,10 @@ def test_the_account_in_the_middle_of_a_run_is_that_of_a_run_that_ended_there(
 @settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_every_answer_is_the_same_when_everything_after_it_is_cut_off(
-    name: str, context: ToolContext, ended: ToolContext, data: st.DataObject
+    name: str, context: ToolContext, ended_context: ToolContext, data: st.DataObject
 ) -> None:
     arguments = data.draw(valid(VENUE.tools()[name].schema, FROM))
-    assert answer(name, context, arguments) == answer(name, ended, arguments)
+    assert answer(name, context, arguments) == answer(name, ended_context, arguments)
 
 
 @pytest.mark.proof
@@ -174,9 +158,9 @@ def test_every_answer_is_the_same_when_everything_after_it_is_cut_off(
 @settings(max_examples=800, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_proof_no_tool_changes_anything_or_sees_what_comes_after(
-    name: str, home: Path, context: ToolContext, ended: ToolContext, data: st.DataObject
+    name: str, home: Path, context: ToolContext, ended_context: ToolContext, data: st.DataObject
 ) -> None:
-    before = fingerprint(home)
+    initial_fingerprint = fingerprint(home)
     arguments = data.draw(valid(VENUE.tools()[name].schema, FROM))
-    assert answer(name, context, arguments) == answer(name, ended, arguments)
-    assert fingerprint(home) == before
+    assert answer(name, context, arguments) == answer(name, ended_context, arguments)
+    assert fingerprint(home) == initial_fingerprint

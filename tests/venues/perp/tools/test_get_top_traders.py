@@ -14,12 +14,14 @@ class MemoryRecordings:
     """Recordings in memory."""
 
     def __init__(self, *kept: Recording) -> None:
-        self.kept = kept
-        self.asked: list[tuple[str, str, str, int]] = []
+        self.recordings = kept
+        self.queries: list[tuple[str, str, str, int]] = []
 
     def latest(self, server: str, tool: str, arguments: str, by: int) -> Recording | None:
-        self.asked.append((server, tool, arguments, by))
-        fit = [each for each in self.kept if (each.server, each.tool, each.arguments) == (server, tool, arguments)]
+        self.queries.append((server, tool, arguments, by))
+        fit = [
+            each for each in self.recordings if (each.server, each.tool, each.arguments) == (server, tool, arguments)
+        ]
         return max((each for each in fit if each.known_at <= by), key=lambda each: each.known_at, default=None)
 
 
@@ -37,7 +39,7 @@ def test_the_newest_recording_known_at_the_tick_is_shown_as_data() -> None:
         "buy now",
         "[end of data]",
     ]
-    assert kept.asked == [(SERVER, "top_traders", '{"count":5}', AT), (SERVER, "top_traders", "{}", AT)]
+    assert kept.queries == [(SERVER, "top_traders", '{"count":5}', AT), (SERVER, "top_traders", "{}", AT)]
 
 
 def test_nothing_recorded_is_said() -> None:

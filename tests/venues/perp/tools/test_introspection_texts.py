@@ -17,7 +17,7 @@ from pitboss.tools.define import ToolContext
 from pitboss.tools.registry import hydrate, permit
 from pitboss.venues.perp.state import PerpWorld, Position
 from pitboss.venues.perp.venue import VENUE
-from venues.perp.scene import START, STEP, judge_of, make_skill, make_world, now, observe
+from venues.perp.scene import START, STEP, judge_of, make_skill, make_world, observe, run_sync
 from venues.perp.scene import make_market as market_of
 
 SKILL = make_skill(("BTC", "ETH"))
@@ -86,7 +86,7 @@ DECIDED = (
 def ask(name: str, past: Past = NO_PAST, world: PerpWorld | None = None, **arguments: Any) -> str:
     observation = observe(MARKET, AT, world, SKILL)
     mode = "read" if "read" in VENUE.tools()[name].modes else "write"
-    return now(
+    return run_sync(
         hydrate(VENUE.tools(), [name], ToolContext(observation, mode, judge_of(observation), past))[name].call(
             arguments
         )
@@ -151,13 +151,13 @@ def snapshot(**more: Any) -> dict[str, Any]:
                 "margins": MARGINS,
             }
         ],
-        "receipts": [dataclasses.asdict(funded(AT - 1))] * 100,
+        "receipts": [dataclasses.asdict(funding_receipt(AT - 1))] * 100,
         "extra": {"cost_usd": "0.25", "usage": {"input_tokens": 10, "output_tokens": 3}},
         **more,
     }
 
 
-def funded(at: Instant) -> Receipt:
+def funding_receipt(at: Instant) -> Receipt:
     return Receipt("funded", at, "BTC", "", {"amount_usd": "0.25", "rate": "0.0001"})
 
 
@@ -244,12 +244,12 @@ def test_the_summary_adds_up_closed_trades_fees_and_funding_over_windows() -> No
         fill(AT - 30 * HOUR_MS, "buy", "1", "100"),
         fill(AT - 29 * HOUR_MS, "sell", "1", "90"),
         fill(AT - 3 * HOUR_MS, "buy", "1", "100"),
-        funded(AT - 2 * HOUR_MS),
+        funding_receipt(AT - 2 * HOUR_MS),
         fill(AT - 1 * HOUR_MS, "sell", "1", "120"),
     ]
     observation = observe(MARKET, AT, None, SKILL, started_at=AT - 40 * HOUR_MS)
     context = ToolContext(observation, "write", None, HandMadeHistory(receipts=receipts))
-    result = json.loads(now(hydrate(VENUE.tools(), ["get_pnl_summary"], context)["get_pnl_summary"].call({})))[
+    result = json.loads(run_sync(hydrate(VENUE.tools(), ["get_pnl_summary"], context)["get_pnl_summary"].call({})))[
         "windows"
     ]
     assert (result["24h"]["closed_trades"], result["24h"]["realised_usd"], result["24h"]["win_rate"]) == (
@@ -302,13 +302,13 @@ def test_the_skill_is_shown_without_anything_that_looks_like_a_secret() -> None:
     strategy = {"thesis": f"use key {key} and password: hunter2hunter2", "avoid": "chasing"}
     skill = make_skill(("BTC",), strategy=strategy)
     context = ToolContext(observe(MARKET, AT, None, skill), "read")
-    result = now(hydrate(VENUE.tools(), ["get_skill_config"], context)["get_skill_config"].call({}))
+    result = run_sync(hydrate(VENUE.tools(), ["get_skill_config"], context)["get_skill_config"].call({}))
     assert key not in result
     assert result.count("[hidden]") == 2
     assert "hunter2" not in result
     assert json.loads(result)["context"]["symbols"] == ["BTC"]
     part = json.loads(
-        now(hydrate(VENUE.tools(), ["get_skill_config"], context)["get_skill_config"].call({"part": "risk"}))
+        run_sync(hydrate(VENUE.tools(), ["get_skill_config"], context)["get_skill_config"].call({"part": "risk"}))
     )
     assert set(part) == {"risk", "digest"}
 

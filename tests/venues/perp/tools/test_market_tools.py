@@ -12,7 +12,15 @@ from pitboss.core.past import Recording
 from pitboss.tools.registry import lookup
 from pitboss.venues.perp.venue import VENUE
 from venues.perp.scene import STEP, make_market, make_skill, make_world
-from venues.perp.tools.demo_market import AT, END, SYMBOLS, call, cut, demo, spoiled
+from venues.perp.tools.demo_market import (
+    AT,
+    END,
+    SYMBOLS,
+    call,
+    load_demo_market,
+    market_until,
+    market_with_other_future,
+)
 
 ASKED: dict[str, list[dict[str, Any]]] = {
     "get_funding_rate": [{"symbol": "BTC"}, {"symbol": "SOL", "hours": 168}],
@@ -60,8 +68,8 @@ def test_the_example_works_on_the_demo_market_in_both_modes(name: str, mode: Any
 @settings(max_examples=12, deadline=None)
 @given(at=st.integers(AT - 9 * 288 * STEP, END + STEP), factor=st.sampled_from([0.5, 3.0, float("nan")]))
 def test_no_market_tool_can_tell_what_comes_after_the_tick(at: int, factor: float) -> None:
-    full, past = demo(), cut(demo(), at)
-    other = spoiled(full, at, factor)
+    full, past = load_demo_market(), market_until(load_demo_market(), at)
+    other = market_with_other_future(full, at, factor)
     for name, arguments in EACH:
         result = call(name, arguments, full, at, HELD)
         assert result == call(name, arguments, past, at, HELD)
@@ -70,12 +78,12 @@ def test_no_market_tool_can_tell_what_comes_after_the_tick(at: int, factor: floa
 
 
 def test_the_future_matters_once_it_is_past() -> None:
-    other = spoiled(demo(), AT, 3.0)
+    other = market_with_other_future(load_demo_market(), AT, 3.0)
     later = AT + 12 * 3_600_000
     differ = [
         name
         for name, arguments in EACH
-        if call(name, arguments, demo(), later, HELD) != call(name, arguments, other, later, HELD)
+        if call(name, arguments, load_demo_market(), later, HELD) != call(name, arguments, other, later, HELD)
     ]
     assert set(differ) == set(ASKED) - {"get_top_traders"}
 
@@ -108,8 +116,8 @@ def test_bars_that_are_not_there_are_refused_with_those_that_are(name: str) -> N
 
 @pytest.mark.parametrize(("name", "arguments"), EACH)
 def test_a_market_without_history_is_answered_in_words(name: str, arguments: dict[str, Any]) -> None:
-    full = demo()
-    empty = cut(full, int(full.bars["BTC", "5m"].open_at[0]) - 1)
+    full = load_demo_market()
+    empty = market_until(full, int(full.bars["BTC", "5m"].open_at[0]) - 1)
     text = call(name, arguments, empty, int(full.bars["BTC", "5m"].open_at[0]) - 1, HELD)
     words = ("no bar has closed", "has no value yet", "was recorded by", "no news", "too little history")
     assert any(each in text for each in words)

@@ -26,7 +26,7 @@ from pitboss.venues.predict.state import QUOTE, Account, MarketTerms, PredictWor
 from pitboss.venues.predict.sui.chain import CLOCK, ChainEvent, Coin, Effects, Shared, TransactionBasis, base58, full_id
 from pitboss.venues.predict.sui.transaction import ProtocolObjects, digest_of, library
 from pitboss.venues.predict.trade import WorldStep, mint, redeem
-from venues.predict.scene import NOW, SPOT, opened
+from venues.predict.scene import NOW, SPOT, with_open_market
 from venues.predict.single_markets import push_price
 
 PLACE = ProtocolObjects("0x" + "ab" * 32, "0x" + "01" * 32, "0x" + "02" * 32, "0x" + "e9" * 32 + "::dusdc::DUSDC")
@@ -128,7 +128,7 @@ class FakeChain:
     """Balances of the owner's quote coins."""
 
     def __post_init__(self) -> None:
-        world = opened(open_world(1_000_000 * QUOTE, 0, MarketTerms()), ORACLE, NOW + 100 * HOUR_MS)
+        world = with_open_market(open_world(1_000_000 * QUOTE, 0, MarketTerms()), ORACLE, NOW + 100 * HOUR_MS)
         self.world = replace(world, accounts={PLACE.manager: Account(self.deposit)})
         self.versions = {"0x" + f"{9 - n}" * 64: 10 + n for n in range(self.gas_coins)}
         self.runs: list[ExecutedTransaction] = []

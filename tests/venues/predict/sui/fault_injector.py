@@ -9,13 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pitboss.core.errors import TransientError, UserError
+from simulated_kill import Killed
 
 KINDS = ("crash_before", "crash_after", "lost_before", "lost_after", "late")
 PORTS = ("chain", "outbox", "signer")
-
-
-class Crash(BaseException):
-    """The process was killed."""
 
 
 @dataclass
@@ -71,7 +68,7 @@ class _FaultyPort:
 
     def _break(self, fault: str, when: str, label: str) -> None:
         if fault == f"crash_{when}":
-            raise Crash(label)
+            raise Killed(label)
         if fault == f"lost_{when}":
             if self._port in ("chain", "signer"):
                 raise TransientError(f"no answer from {label}")

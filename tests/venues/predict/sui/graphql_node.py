@@ -24,7 +24,7 @@ class Node:
 
     chain: FakeChain
     faults: dict[str, list[str]] = field(default_factory=dict)
-    asked: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    requests: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     url: str = ""
     on_hang: Callable[[], None] = lambda: None
     stop: asyncio.Event = field(default_factory=asyncio.Event)
@@ -32,7 +32,7 @@ class Node:
     async def answer(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
         name = body["query"].split("(")[0].split()[1]
-        self.asked.append((name, body["variables"]))
+        self.requests.append((name, body["variables"]))
         fault = self.faults[name].pop(0) if self.faults.get(name) else ""
         if fault == "busy":
             return web.Response(status=503)

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from pitboss.core.errors import UserError
 from pitboss.core.instant import MINUTE_MS
 from pitboss.venues.predict.desk import Desk
-from venues.predict.sui.fault_injector import KINDS, Crash, FaultInjector
+from simulated_kill import Killed
+from venues.predict.sui.fault_injector import KINDS, FaultInjector
 from venues.predict.sui.writer_machine import (
     TICK,
     Machine,
@@ -67,9 +68,9 @@ def bad_day(machine: Machine, random: Random, ticks: int, share: float) -> Desk:
             found = run(broker.settle(desk, since, at)).world
             found = run(broker.submit(found, request_at(found, at, random), at)).world
             if random.random() < share:
-                raise Crash("before the tick was stored")
+                raise Killed("before the tick was stored")
             desk, since = found, at
-        except Crash:
+        except Killed:
             broker = None
         except UserError:
             continue  # the tick is lost, the process goes on

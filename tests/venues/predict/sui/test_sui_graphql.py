@@ -46,7 +46,7 @@ Start = Callable[..., Machine]
 KEYS = objects_of(PLACE, ORACLE)
 
 
-def asked(url: str, ask: Callable[[GraphqlChain], Any], timeout_s: float = 5.0) -> Any:
+def run_query(url: str, ask: Callable[[GraphqlChain], Any], timeout_s: float = 5.0) -> Any:
     async def go() -> Any:
         chain = GraphqlChain(url, timeout_s)
         try:
@@ -60,10 +60,10 @@ def asked(url: str, ask: Callable[[GraphqlChain], Any], timeout_s: float = 5.0) 
 def test_what_a_node_reports_is_what_the_chain_holds():
     chain = FakeChain(ADDRESS)
     with serving_node(chain) as node:
-        ground = asked(node.url, lambda c: c.read_basis((*KEYS, "0x" + "77" * 32), ADDRESS))
+        ground = run_query(node.url, lambda c: c.read_basis((*KEYS, "0x" + "77" * 32), ADDRESS))
         look = build_balance_read(PLACE, ground, Fee(ADDRESS, ground.coins[0], 5_000_000, 1000, 7))
-        seen = asked(node.url, lambda c: c.simulate(look))
-        epoch = asked(node.url, lambda c: c.epoch())
+        seen = run_query(node.url, lambda c: c.simulate(look))
+        epoch = run_query(node.url, lambda c: c.epoch())
 
     assert ground == asyncio.run(chain.read_basis(KEYS, ADDRESS))
     assert (ground.chain_id, ground.epoch, set(ground.shared)) == (
@@ -78,10 +78,10 @@ def test_what_a_node_reports_is_what_the_chain_holds():
 def test_an_abort_is_read_with_its_module_and_code():
     chain = FakeChain(ADDRESS, deposit=0)
     with serving_node(chain) as node:
-        ground = asked(node.url, lambda c: c.read_basis(KEYS, ADDRESS))
+        ground = run_query(node.url, lambda c: c.read_basis(KEYS, ADDRESS))
         call = ContractCall("mint", ORACLE, chain.world.oracles[ORACLE].expiry_at, 63_000 * 10**9, True, 1_000_000)
         tx = build(PLACE, ground, call, Fee(ADDRESS, ground.coins[0], 5_000_000, 1000, 7))
-        seen = asked(node.url, lambda c: c.simulate(tx))
+        seen = run_query(node.url, lambda c: c.simulate(tx))
 
     assert (seen.ok, seen.module, seen.code) == (False, "balance_manager", 3)
 
@@ -104,9 +104,9 @@ def test_a_fault_of_any_question_says_that_nothing_is_known(fault: str, operatio
     with serving_node(chain) as node:
         node.faults[operation] = [fault]
         with pytest.raises(TransientError):
-            asked(node.url, asks[operation], timeout_s=0.3 if fault == "hang" else 20.0)
+            run_query(node.url, asks[operation], timeout_s=0.3 if fault == "hang" else 20.0)
 
-        assert len(node.asked) == 1  # a question is asked once: what is asked again is the writer's decision
+        assert len(node.requests) == 1  # a question is asked once: what is asked again is the writer's decision
 
 
 @pytest.mark.parametrize("fault", ["lost", "hang", "garbage", "busy", "error"])
@@ -125,12 +125,12 @@ def test_an_order_whose_reply_is_lost_on_the_wire_is_minted_once(start: Start, f
     with serving_node(machine.chain) as node:
         node.faults["Execute"] = [fault]
         placed = run(go(node.url))
-        names = [name for name, _ in node.asked]
+        names = [name for name, _ in node.requests]
 
     assert placed.refusal == ""
     # The chain is asked first; the same bytes go again only where it does not know of them.
     assert names[names.index("Execute") + 1 :][:2] == ["Epoch", "Outcome"]
-    sent = {variables["tx"] for name, variables in node.asked if name == "Execute"}
+    sent = {variables["tx"] for name, variables in node.requests if name == "Execute"}
     assert len(sent) == 1
     assert count_consistent_mints(machine, settle_all(machine, placed.world, TICK), desk) == 1
 
@@ -138,11 +138,11 @@ def test_an_order_whose_reply_is_lost_on_the_wire_is_minted_once(start: Start, f
 def test_what_leaves_are_signed_bytes_and_no_key():
     chain = FakeChain(ADDRESS)
     with serving_node(chain) as node:
-        ground = asked(node.url, lambda c: c.read_basis(KEYS, ADDRESS))
+        ground = run_query(node.url, lambda c: c.read_basis(KEYS, ADDRESS))
         tx = build_balance_read(PLACE, ground, Fee(ADDRESS, ground.coins[0], 5_000_000, 1000, 7))
-        asked(node.url, lambda c: c.execute(tx, SIGNER.signature(tx)))
+        run_query(node.url, lambda c: c.execute(tx, SIGNER.signature(tx)))
 
-    _, variables = node.asked[-1]
+    _, variables = node.requests[-1]
     assert base64.b64decode(variables["tx"]) == tx
     assert variables["signatures"] == [SIGNER.signature(tx)]
 
@@ -152,16 +152,16 @@ GOOD: dict[str, Any] = {"digest": D, "status": "SUCCESS"}
 COIN = "0x" + "9" * 64
 
 
-def changed(digest: str, coin: str, version: Any) -> dict[str, Any]:
+def object_change_reply(digest: str, coin: str, version: Any) -> dict[str, Any]:
     changes = [{"address": coin, "inputState": {"version": version}}]
     effects = {"digest": digest, "objectChanges": {"nodes": changes}}
     return {"objectVersions": {"nodes": [{"previousTransaction": {"effects": effects}}]}}
 
 
 def test_only_a_transaction_that_took_this_very_version_is_its_consumer():
-    assert _consumer(changed(D, COIN, 10), COIN, 10) == D
-    assert _consumer(changed(D, COIN, 11), COIN, 10) is None
-    assert _consumer(changed(D, "0x" + "8" * 64, 10), COIN, 10) is None
+    assert _consumer(object_change_reply(D, COIN, 10), COIN, 10) == D
+    assert _consumer(object_change_reply(D, COIN, 11), COIN, 10) is None
+    assert _consumer(object_change_reply(D, "0x" + "8" * 64, 10), COIN, 10) is None
     assert _consumer({"objectVersions": {"nodes": []}}, COIN, 10) is None
 
 
@@ -172,14 +172,14 @@ JSON = st.recursive(
 )
 
 
-def torn(value: Any, data: st.DataObject) -> Any:
+def mutated_document(value: Any, data: st.DataObject) -> Any:
     """The same document with something else at one place, however deep."""
     if isinstance(value, dict) and value and data.draw(st.integers(0, 3)):
         key = data.draw(st.sampled_from(sorted(value)))
-        return {**value, key: torn(value[key], data)}
+        return {**value, key: mutated_document(value[key], data)}
     if isinstance(value, list) and value and data.draw(st.integers(0, 3)):
         place = data.draw(st.integers(0, len(value) - 1))
-        return [*value[:place], torn(value[place], data), *value[place + 1 :]]
+        return [*value[:place], mutated_document(value[place], data), *value[place + 1 :]]
     return data.draw(JSON)
 
 
@@ -213,7 +213,7 @@ def test_an_answer_with_anything_in_it_is_read_or_is_nothing_known(name: str, da
     whole = parse_reply(orjson.dumps({"data": reply}), "node", read)
     assert whole is not None
 
-    content = orjson.dumps(torn({"data": reply}, data))
+    content = orjson.dumps(mutated_document({"data": reply}, data))
     with suppress(TransientError):
         found = parse_reply(content[: data.draw(st.sampled_from([None, -1]))], "node", read)
         assert found is None or type(found) is type(whole)

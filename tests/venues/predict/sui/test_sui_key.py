@@ -75,7 +75,7 @@ def test_a_whole_order_leaves_the_key_nowhere(tmp_path: Path, caplog: pytest.Log
     assert len(chain.mints) == 1
     assert leaks(shown) == []
     assert leaks(log.getvalue() + caplog.text) == []
-    assert leaks(json.dumps(node.asked)) == []
+    assert leaks(json.dumps(node.requests)) == []
     files = [file for file in tmp_path.rglob("*") if file.is_file()]
     assert {tmp_path / "pitboss.db", tmp_path / "signer" / "keystore.json"} <= set(files)
     assert [leaks(file.read_bytes()) for file in files] == [[]] * len(files)

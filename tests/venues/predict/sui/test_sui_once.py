@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from pitboss.core.errors import UserError
 from pitboss.core.instant import MINUTE_MS
 from pitboss.venues.predict.desk import Desk
-from venues.predict.sui.fault_injector import Crash, FaultInjector, possible_faults
+from simulated_kill import Killed
+from venues.predict.sui.fault_injector import FaultInjector, possible_faults
 from venues.predict.sui.writer_machine import (
     TICK,
     Machine,
@@ -37,7 +38,7 @@ def first_life(machine: Machine, injector: FaultInjector, stored: bool) -> tuple
     with machine.process(injector) as broker:
         try:
             placed = run(broker.submit(desk, mint_request(), TICK))
-        except (Crash, UserError):
+        except (Killed, UserError):
             return desk, TICK - MINUTE_MS
     return (placed.world, TICK) if stored else (desk, TICK - MINUTE_MS)
 
@@ -49,7 +50,7 @@ def next_life(machine: Machine, injector: FaultInjector, desk: Desk, since: int,
             after = run(broker.settle(desk, since, machine.now())).world
             if again:
                 after = run(broker.submit(after, mint_request(), machine.now())).world
-        except (Crash, UserError):
+        except (Killed, UserError):
             return desk, since
     return after, since
 

@@ -40,12 +40,12 @@ Start = Callable[..., Machine]
 NEVER = 0
 
 
-def submitted(machine: Machine, request: Any, desk: Any = None, injector: FaultInjector | None = None) -> Any:
+def submit_order(machine: Machine, request: Any, desk: Any = None, injector: FaultInjector | None = None) -> Any:
     with machine.process(injector) as broker:
         return run(broker.submit(desk or fresh_desk(), request, machine.now()))
 
 
-def moving(machine: Machine, when: str, spot: int) -> FaultInjector:
+def price_mover(machine: Machine, when: str, spot: int) -> FaultInjector:
     """The market moves right before a call."""
 
     def move(name: str) -> None:
@@ -66,7 +66,7 @@ class FaultsByName(dict[int, str]):
         return self.by_name.get(self.called, default)
 
 
-def named(faults: dict[str, str], before: Callable[[str], None] = lambda name: None) -> FaultInjector:
+def faults_by_name(faults: dict[str, str], before: Callable[[str], None] = lambda name: None) -> FaultInjector:
     """Breaks every call of these names."""
     found = FaultsByName(faults)
 
@@ -77,14 +77,14 @@ def named(faults: dict[str, str], before: Callable[[str], None] = lambda name: N
     return FaultInjector(found, before=note)
 
 
-def losing(name: str) -> FaultInjector:
+def lost_calls(name: str) -> FaultInjector:
     """Every question of one kind is lost on its way."""
-    return named({name: "lost_before"})
+    return faults_by_name({name: "lost_before"})
 
 
 def test_a_mint_is_a_key_and_a_mint_between_taking_out_what_was_not_promised_and_putting_it_back(start: Start):
     machine = start()
-    submitted(machine, mint_request(2 * QUOTE))
+    submit_order(machine, mint_request(2 * QUOTE))
 
     (tx,) = machine.chain.sends
     (entry,) = machine.entries()
@@ -112,7 +112,7 @@ def test_a_mint_is_a_key_and_a_mint_between_taking_out_what_was_not_promised_and
 
 def test_no_is_the_other_side(start: Start):
     machine, desk = start(), fresh_desk()
-    placed = submitted(machine, mint_request(side="NO"))
+    placed = submit_order(machine, mint_request(side="NO"))
 
     (position,) = placed.world.world.accounts["agent"].positions.values()
     assert position.contract == Contract(ORACLE, None, STRIKE)
@@ -122,7 +122,7 @@ def test_no_is_the_other_side(start: Start):
 def test_a_price_that_jumps_between_simulation_and_execution_costs_nothing_but_gas(start: Start):
     machine, desk = start(), fresh_desk()
 
-    placed = submitted(machine, mint_request(), injector=moving(machine, "chain.execute", SPOT * 102 // 100))
+    placed = submit_order(machine, mint_request(), injector=price_mover(machine, "chain.execute", SPOT * 102 // 100))
 
     assert "balance is too low" in placed.refusal
     assert machine.chain.account.cash == 100 * QUOTE
@@ -133,7 +133,7 @@ def test_a_price_that_jumps_between_simulation_and_execution_costs_nothing_but_g
 def test_a_price_that_jumps_between_signing_and_sending_is_not_sent(start: Start):
     machine = start()
 
-    placed = submitted(machine, mint_request(), injector=moving(machine, "outbox.sign", SPOT * 102 // 100))
+    placed = submit_order(machine, mint_request(), injector=price_mover(machine, "outbox.sign", SPOT * 102 // 100))
 
     assert placed.refusal
     assert machine.chain.sends == []
@@ -157,7 +157,7 @@ def test_no_mint_costs_more_than_its_promise_or_than_was_deposited_wherever_the_
     request = mint_request(spend)
     assume(request.order.quantity > 0)
 
-    placed = submitted(machine, request, injector=moving(machine, when, SPOT + SPOT * later // 100_000))
+    placed = submit_order(machine, request, injector=price_mover(machine, when, SPOT + SPOT * later // 100_000))
 
     paid = deposit - machine.chain.account.cash
     assert 0 <= paid <= min(spend, deposit)
@@ -168,7 +168,7 @@ def test_a_dearer_market_buys_fewer_contracts_for_the_same_promise(start: Start)
     machine = start()
     machine.chain.spot = SPOT * 10_002 // 10_000
 
-    placed = submitted(machine, mint_request())
+    placed = submit_order(machine, mint_request())
 
     (fill,) = placed.world.done
     assert fill.quantity * QUOTE < mint_request().order.quantity
@@ -179,7 +179,7 @@ def test_an_ask_far_above_the_one_that_was_shown_is_refused(start: Start):
     machine = start()
     shown = mint_request().order.price * 96 // 100
 
-    placed = submitted(machine, mint_request(shown=shown))
+    placed = submit_order(machine, mint_request(shown=shown))
 
     assert "more than 200 basis points" in placed.refusal
     assert machine.chain.sends == []
@@ -195,7 +195,7 @@ def test_a_price_that_runs_away_while_it_is_weighed_is_refused_before_anything_i
             machine.chain.spot = SPOT * (10_002 + 3 * (len(looks) - 1)) // 10_000
 
     injector = FaultInjector(before=run_away)
-    placed = submitted(machine, mint_request(), injector=injector)
+    placed = submit_order(machine, mint_request(), injector=injector)
 
     assert "it would cost 2.0" in placed.refusal
     assert "and 2 was promised" in placed.refusal
@@ -208,7 +208,7 @@ def test_a_node_that_answers_about_another_transaction_is_not_believed(start: St
     true, false = machine.chain.land, base58(bytes(range(32)))
     machine.chain.land = lambda tx: replace(true(tx), digest=false, ok=False, events=())
 
-    placed = submitted(machine, mint_request())
+    placed = submit_order(machine, mint_request())
 
     assert [entry.state for entry in machine.entries()] == ["landed"]  # by the chain's own word, asked by digest
     assert count_consistent_mints(machine, placed.world, fresh_desk()) == 1
@@ -225,7 +225,7 @@ def test_another_tick_side_or_spend_is_another_order_and_another_price_is_not():
 
 def test_only_the_trade_that_was_asked_for_is_taken_for_it(start: Start):
     machine = start()
-    submitted(machine, mint_request())
+    submit_order(machine, mint_request())
     (effects,) = machine.chain.mints
     order = sui_order_of(mint_request(), NEVER)
 
@@ -242,11 +242,11 @@ def test_only_the_trade_that_was_asked_for_is_taken_for_it(start: Start):
 
 def test_a_position_is_sold_back_once(start: Start):
     machine, start_desk = start(), fresh_desk()
-    held = submitted(machine, mint_request()).world
+    held = submit_order(machine, mint_request()).world
     quantity = held.world.accounts["agent"].positions[Contract(ORACLE, STRIKE, None).key].quantity
 
-    sold = submitted(machine, redeem_request(quantity), held)
-    again = submitted(machine, redeem_request(quantity), held)
+    sold = submit_order(machine, redeem_request(quantity), held)
+    again = submit_order(machine, redeem_request(quantity), held)
 
     assert (sold.refusal, again.refusal) == ("", "")
     assert sold.world == again.world
@@ -257,7 +257,7 @@ def test_a_position_is_sold_back_once(start: Start):
 
 def test_what_is_not_held_is_not_sold(start: Start):
     machine, desk = start(), fresh_desk()
-    placed = submitted(machine, redeem_request(5), desk)
+    placed = submit_order(machine, redeem_request(5), desk)
 
     assert "does not hold" in placed.refusal
     assert machine.chain.sends == []
@@ -266,7 +266,7 @@ def test_what_is_not_held_is_not_sold(start: Start):
 def test_an_order_in_doubt_waits_on_the_desk_with_its_spend_reserved_and_no_price_settles_it(start: Start):
     machine = start()
 
-    placed = submitted(machine, mint_request(), injector=losing("chain.execute"))
+    placed = submit_order(machine, mint_request(), injector=lost_calls("chain.execute"))
 
     assert placed.refusal == ""
     assert [receipt.kind for receipt in placed.receipts] == ["accepted"]
@@ -280,7 +280,7 @@ def test_an_order_in_doubt_waits_on_the_desk_with_its_spend_reserved_and_no_pric
 
 def test_while_one_order_is_in_doubt_no_other_is_sent(start: Start):
     machine = start()
-    injector = losing("chain.execute")
+    injector = lost_calls("chain.execute")
     with machine.process(injector) as broker:
         doubt = run(broker.submit(fresh_desk(), mint_request(), TICK)).world
         other = run(broker.submit(doubt, mint_request(side="NO"), TICK))
@@ -290,7 +290,7 @@ def test_while_one_order_is_in_doubt_no_other_is_sent(start: Start):
 
 
 def test_a_fresh_order_in_doubt_is_sent_again_with_the_same_bytes(start: Start):
-    machine, injector = start(), losing("chain.execute")
+    machine, injector = start(), lost_calls("chain.execute")
     with machine.process(injector) as broker:
         doubt = run(broker.submit(fresh_desk(), mint_request(), TICK)).world
         machine.clock[0] += 10_000
@@ -305,7 +305,7 @@ def test_a_fresh_order_in_doubt_is_sent_again_with_the_same_bytes(start: Start):
 
 def test_bytes_are_not_sent_again_once_their_decision_is_too_old(start: Start):
     machine = start()
-    injector = losing("chain.execute")
+    injector = lost_calls("chain.execute")
     note = injector.before
 
     def slow(name: str) -> None:
@@ -313,7 +313,7 @@ def test_bytes_are_not_sent_again_once_their_decision_is_too_old(start: Start):
         machine.clock[0] += 31_000 if name == "chain.execute" else 0
 
     injector.before = slow
-    placed = submitted(machine, mint_request(), injector=injector)
+    placed = submit_order(machine, mint_request(), injector=injector)
 
     assert len(placed.world.waiting) == 1
     assert injector.calls.count("chain.execute") == 1
@@ -321,7 +321,7 @@ def test_bytes_are_not_sent_again_once_their_decision_is_too_old(start: Start):
 
 def test_bytes_that_are_not_those_that_were_kept_are_never_sent(start: Start):
     machine = start()
-    doubt = submitted(machine, mint_request(), injector=losing("chain.execute")).world
+    doubt = submit_order(machine, mint_request(), injector=lost_calls("chain.execute")).world
     (entry,) = machine.entries()
     with machine.database.write() as connection:
         row = rows.fetch(connection, schema.outbox, {"order_id": entry.order_id})
@@ -335,7 +335,7 @@ def test_bytes_that_are_not_those_that_were_kept_are_never_sent(start: Start):
 
 def test_a_stale_order_in_doubt_is_fenced_off_and_its_spend_is_free_again(start: Start):
     machine = start()
-    doubt = submitted(machine, mint_request(), injector=losing("chain.execute")).world
+    doubt = submit_order(machine, mint_request(), injector=lost_calls("chain.execute")).world
     machine.clock[0] += 5 * MINUTE_MS
 
     with machine.process() as broker:
@@ -356,7 +356,7 @@ def test_a_transaction_of_which_only_the_coin_shows_that_it_was_run_is_not_taken
         if name == "chain.consumer":
             machine.chain.reads += 2_000  # between the two questions
 
-    placed = submitted(machine, mint_request(), injector=named({"chain.execute": "lost_after"}, catch_up))
+    placed = submit_order(machine, mint_request(), injector=faults_by_name({"chain.execute": "lost_after"}, catch_up))
 
     assert [entry.state for entry in machine.entries()] == ["landed"]
     assert count_consistent_mints(machine, placed.world, fresh_desk()) == 1
@@ -364,12 +364,12 @@ def test_a_transaction_of_which_only_the_coin_shows_that_it_was_run_is_not_taken
 
 def test_an_order_that_was_never_run_is_void_when_a_whole_epoch_has_passed_even_without_a_fence(start: Start):
     machine = start()
-    doubt = submitted(machine, mint_request(), injector=losing("chain.execute")).world
+    doubt = submit_order(machine, mint_request(), injector=lost_calls("chain.execute")).world
 
     def states_after(epochs: int) -> list[str]:
         machine.clock[0] += 5 * MINUTE_MS
         machine.chain.pass_epochs(epochs)
-        with machine.process(losing("chain.read_basis")) as broker:
+        with machine.process(lost_calls("chain.read_basis")) as broker:
             run(broker.settle(doubt, TICK, machine.now()))
         return [entry.state for entry in machine.entries()]
 
@@ -380,10 +380,10 @@ def test_an_order_that_was_never_run_is_void_when_a_whole_epoch_has_passed_even_
 
 def test_an_order_that_lands_before_its_fence_is_kept(start: Start):
     calls = FaultInjector()
-    submitted(start(), mint_request(), injector=calls)
+    submit_order(start(), mint_request(), injector=calls)
     machine = start()
     late = dict.fromkeys(range(calls.calls.index("chain.execute"), 40), "late")
-    doubt = submitted(machine, mint_request(), injector=FaultInjector(late)).world
+    doubt = submit_order(machine, mint_request(), injector=FaultInjector(late)).world
     machine.clock[0] += 5 * MINUTE_MS
 
     def land(name: str) -> None:
@@ -398,7 +398,7 @@ def test_an_order_that_lands_before_its_fence_is_kept(start: Start):
 
 def test_settling_twice_shows_nothing_twice(start: Start):
     machine = start()
-    submitted(machine, mint_request())
+    submit_order(machine, mint_request())
 
     with machine.process() as broker:
         first = run(broker.settle(fresh_desk(), TICK - 1, machine.now()))
@@ -410,7 +410,7 @@ def test_settling_twice_shows_nothing_twice(start: Start):
 
 def test_orders_of_ticks_that_the_desk_knows_are_not_taken_in_again(start: Start):
     machine = start()
-    submitted(machine, mint_request())
+    submit_order(machine, mint_request())
 
     with machine.process() as broker:
         result = run(broker.settle(fresh_desk(), TICK, machine.now()))
@@ -420,13 +420,13 @@ def test_orders_of_ticks_that_the_desk_knows_are_not_taken_in_again(start: Start
 
 def test_two_orders_never_use_the_same_version_of_a_coin(start: Start):
     machine, desk = start(gas_coins=1, lag=50), fresh_desk()
-    first = submitted(machine, mint_request())
-    second = submitted(machine, mint_request(tick_at=TICK + MINUTE_MS), first.world)
+    first = submit_order(machine, mint_request())
+    second = submit_order(machine, mint_request(tick_at=TICK + MINUTE_MS), first.world)
 
     assert first.refusal == ""
     assert "has not caught up" in second.refusal
     machine.chain.reads += 100
-    third = submitted(machine, mint_request(tick_at=TICK + 2 * MINUTE_MS), first.world)
+    third = submit_order(machine, mint_request(tick_at=TICK + 2 * MINUTE_MS), first.world)
     assert third.refusal == ""
     assert count_consistent_mints(machine, third.world, desk) == 2
     coins = [entry.coin for entry in machine.entries() if entry.coin]
@@ -446,7 +446,7 @@ def test_two_orders_never_use_the_same_version_of_a_coin(start: Start):
 def test_what_is_missing_is_reported_as_a_refusal_and_nothing_is_signed(start: Start, chain: dict[str, Any], told: str):
     machine, injector = start(**chain), FaultInjector()
 
-    placed = submitted(machine, mint_request(), injector=injector)
+    placed = submit_order(machine, mint_request(), injector=injector)
 
     assert told in placed.refusal
     assert "signer.sign" not in injector.calls
@@ -481,8 +481,8 @@ def test_only_yes_and_no_of_markets_of_the_chain_are_traded(start: Start):
     wide = replace(request, order=replace(request.order, contract=Contract(ORACLE, STRIKE, STRIKE + FLOAT)))
     named = replace(request, order=replace(request.order, contract=Contract("BTC-hourly", STRIKE, None)))
 
-    assert "only YES and NO" in submitted(machine, wide).refusal
-    assert "only YES and NO" in submitted(machine, named).refusal
+    assert "only YES and NO" in submit_order(machine, wide).refusal
+    assert "only YES and NO" in submit_order(machine, named).refusal
     assert machine.entries() == []
 
 
@@ -496,7 +496,7 @@ def test_a_market_that_has_expired_is_refused_before_anything_is_signed(start: S
     machine.clock[0] += 200 * HOUR_MS
     injector = FaultInjector()
 
-    placed = submitted(machine, mint_request(), injector=injector)
+    placed = submit_order(machine, mint_request(), injector=injector)
 
     assert "settled" in placed.refusal
     assert "signer.sign" not in injector.calls

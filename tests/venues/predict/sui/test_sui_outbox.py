@@ -22,19 +22,21 @@ def outbox(start: Start) -> StoredOutbox:
     return StoredOutbox(machine.database, machine.now)
 
 
-def claimed(outbox: StoredOutbox, order_id: str = "a", scope: str = "s", owner: str = "me") -> tuple[OutboxEntry, bool]:
+def open_entry(
+    outbox: StoredOutbox, order_id: str = "a", scope: str = "s", owner: str = "me"
+) -> tuple[OutboxEntry, bool]:
     return outbox.open(order_id, scope, owner, 5, b"{}", 3)
 
 
-def signed(outbox: StoredOutbox, entry: OutboxEntry, name: str = "x", coin: str = "c:1") -> OutboxEntry | None:
+def sign_entry(outbox: StoredOutbox, entry: OutboxEntry, name: str = "x", coin: str = "c:1") -> OutboxEntry | None:
     return outbox.sign(entry, b"{}", b"tx " + name.encode(), "signature", name, coin, 7)
 
 
-def reach(outbox: StoredOutbox, state: str, order_id: str = "a") -> OutboxEntry:
+def entry_in_state(outbox: StoredOutbox, state: str, order_id: str = "a") -> OutboxEntry:
     """An entry in a state, by the way that leads there."""
-    entry, _ = claimed(outbox, order_id)
+    entry, _ = open_entry(outbox, order_id)
     if state != "intent":
-        entry = signed(outbox, entry, order_id, f"{order_id}:1") or entry
+        entry = sign_entry(outbox, entry, order_id, f"{order_id}:1") or entry
     if state in ("sent", "landed", "failed"):
         entry = outbox.send(entry) or entry
     if state in ("landed", "failed", "void"):
@@ -45,9 +47,9 @@ def reach(outbox: StoredOutbox, state: str, order_id: str = "a") -> OutboxEntry:
 
 @pytest.mark.parametrize("state", STATES)
 def test_from_every_state_only_the_moves_of_the_table_are_made(outbox: StoredOutbox, state: str):
-    entry = reach(outbox, state)
+    entry = entry_in_state(outbox, state)
     made = {
-        "signed": lambda: signed(outbox, entry, "y", "c:2"),
+        "signed": lambda: sign_entry(outbox, entry, "y", "c:2"),
         "sent": lambda: outbox.send(entry),
         "landed": lambda: outbox.close(entry, "landed", b"{}", ""),
         "failed": lambda: outbox.close(entry, "failed", None, "no"),
@@ -60,9 +62,9 @@ def test_from_every_state_only_the_moves_of_the_table_are_made(outbox: StoredOut
 
 
 def test_the_same_move_is_made_by_one_of_two(outbox: StoredOutbox):
-    entry, _ = claimed(outbox)
+    entry, _ = open_entry(outbox)
 
-    first, second = signed(outbox, entry, "x", "c:1"), signed(outbox, entry, "y", "c:2")
+    first, second = sign_entry(outbox, entry, "x", "c:1"), sign_entry(outbox, entry, "y", "c:2")
 
     assert first is not None
     assert second is None
@@ -72,12 +74,12 @@ def test_the_same_move_is_made_by_one_of_two(outbox: StoredOutbox):
 
 
 def test_an_order_is_claimed_once_until_it_is_void(outbox: StoredOutbox):
-    first, ours = claimed(outbox)
+    first, ours = open_entry(outbox)
     assert ours
-    assert claimed(outbox) == (first, False)
+    assert open_entry(outbox) == (first, False)
 
     outbox.close(first, "void", None, "")
-    second, ours = claimed(outbox)
+    second, ours = open_entry(outbox)
 
     assert (second.attempt, ours) == (2, True)
     assert [entry.state for entry in outbox.attempts("a")] == ["void", "intent"]
@@ -85,51 +87,51 @@ def test_an_order_is_claimed_once_until_it_is_void(outbox: StoredOutbox):
 
 def test_an_order_is_not_tried_for_ever(outbox: StoredOutbox):
     for _ in range(3):
-        entry, ours = claimed(outbox)
+        entry, ours = open_entry(outbox)
         assert ours
         outbox.close(entry, "void", None, "")
 
-    last, ours = claimed(outbox)
+    last, ours = open_entry(outbox)
 
     assert (last.attempt, last.state, ours) == (3, "void", False)
 
 
 def test_while_an_order_is_open_no_other_of_its_scope_is(outbox: StoredOutbox):
-    first, _ = claimed(outbox, "a")
+    first, _ = open_entry(outbox, "a")
 
-    assert claimed(outbox, "b") == (first, False)
-    assert claimed(outbox, "c", scope="another")[1]
+    assert open_entry(outbox, "b") == (first, False)
+    assert open_entry(outbox, "c", scope="another")[1]
     assert outbox.pending("s") == (first,)
     outbox.close(first, "void", None, "")
-    assert claimed(outbox, "b")[1]
+    assert open_entry(outbox, "b")[1]
 
 
 def test_a_version_of_a_coin_is_signed_for_once_unless_its_bytes_are_forgotten(outbox: StoredOutbox):
-    first = signed(outbox, claimed(outbox, "a")[0], "x", "c:1")
+    first = sign_entry(outbox, open_entry(outbox, "a")[0], "x", "c:1")
     assert first is not None
-    other = claimed(outbox, "b", scope="another")[0]
-    assert signed(outbox, other, "y", "c:1") is None
+    other = open_entry(outbox, "b", scope="another")[0]
+    assert sign_entry(outbox, other, "y", "c:1") is None
     assert outbox.taken(["c:1", "c:2"]) == {"c:1"}
 
     forgotten = outbox.close(first, "void", None, "")
 
     assert forgotten is not None
     assert (forgotten.tx, forgotten.signature, forgotten.digest, forgotten.coin) == (None,) * 4
-    assert signed(outbox, other, "y", "c:1") is not None
+    assert sign_entry(outbox, other, "y", "c:1") is not None
 
 
 def test_what_was_sent_keeps_its_coin_for_ever(outbox: StoredOutbox):
-    entry = reach(outbox, "sent")
+    entry = entry_in_state(outbox, "sent")
     outbox.close(entry, "void", None, "its epoch is over")
 
     assert outbox.taken(["a:1"]) == {"a:1"}
-    assert signed(outbox, claimed(outbox, "b", scope="another")[0], "y", "a:1") is None
+    assert sign_entry(outbox, open_entry(outbox, "b", scope="another")[0], "y", "a:1") is None
 
 
 def test_a_changed_byte_is_found(start: Start):
     machine = start()
     outbox = StoredOutbox(machine.database, machine.now)
-    reach(outbox, "signed")
+    entry_in_state(outbox, "signed")
     with machine.database.write() as connection:
         connection.execute(schema.outbox.update().values(tx=b"other bytes"))
 
@@ -148,12 +150,12 @@ def test_whatever_is_asked_the_history_is_one_of_the_table(start: Start, steps: 
     for number, (step, order_id) in enumerate(steps):
         known = outbox.get(order_id)
         if step == "open":
-            entry, ours = claimed(outbox, order_id)
+            entry, ours = open_entry(outbox, order_id)
             found = entry if ours else None
         elif known is None:
             continue
         elif step == "sign":
-            found = signed(outbox, known, f"d{number}", f"c:{number}")
+            found = sign_entry(outbox, known, f"d{number}", f"c:{number}")
         elif step == "send":
             found = outbox.send(known)
         else:

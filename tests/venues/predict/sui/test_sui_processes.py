@@ -20,7 +20,7 @@ from venues.predict.sui.writer_machine import ADDRESS
 
 
 @contextmanager
-def working(home: Path, node: Node, action: str, orders: int = 1) -> Iterator[ForkedProcess]:
+def writer_process(home: Path, node: Node, action: str, orders: int = 1) -> Iterator[ForkedProcess]:
     """A process that has the writer open and waits for a line to go on."""
     settings = {
         "SUI_NODE_URL": node.url,
@@ -41,18 +41,18 @@ def working(home: Path, node: Node, action: str, orders: int = 1) -> Iterator[Fo
         process.communicate()
 
 
-def ready(process: ForkedProcess) -> None:
+def wait_until_ready(process: ForkedProcess) -> None:
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n", process.communicate()[1]
 
 
-def go_on(process: ForkedProcess) -> None:
+def let_continue(process: ForkedProcess) -> None:
     assert process.stdin is not None
     process.stdin.write("\n")
     process.stdin.flush()
 
 
-def told(process: ForkedProcess) -> dict[str, Any]:
+def process_result(process: ForkedProcess) -> dict[str, Any]:
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
     assert KEY not in out + err
@@ -70,15 +70,15 @@ def test_an_order_of_a_process_that_is_killed_before_its_reply_is_minted_once(tm
     with serving_node(chain) as node, signing_process(tmp_path), ExitStack() as stack:
         node.faults["Execute"] = ["hang"]
         node.on_hang = sent.set
-        killed, second = (stack.enter_context(working(tmp_path, node, "submit")) for _ in range(2))
-        ready(killed)
-        ready(second)
+        killed, second = (stack.enter_context(writer_process(tmp_path, node, "submit")) for _ in range(2))
+        wait_until_ready(killed)
+        wait_until_ready(second)
 
-        go_on(killed)
+        let_continue(killed)
         assert sent.wait(60)  # the chain has run it, and the reply never comes
         killed.kill()
-        go_on(second)
-        submitted = told(second)
+        let_continue(second)
+        submitted = process_result(second)
 
     (mint,) = chain.mints
     (entry,) = entries(tmp_path)
@@ -92,13 +92,13 @@ def test_orders_of_four_processes_at_once_are_minted_once_each(tmp_path: Path):
     open_database(tmp_path / "pitboss.db").close()
     chain, orders = FakeChain(ADDRESS, gas_coins=3), 10
     with serving_node(chain) as node, signing_process(tmp_path), ExitStack() as stack:
-        processes = [stack.enter_context(working(tmp_path, node, "submit", orders)) for _ in range(4)]
+        processes = [stack.enter_context(writer_process(tmp_path, node, "submit", orders)) for _ in range(4)]
         for process in processes:
-            ready(process)
+            wait_until_ready(process)
         for process in processes:
-            go_on(process)
+            let_continue(process)
         for process in processes:
-            told(process)
+            process_result(process)
 
     found = entries(tmp_path)
     assert len(chain.mints) == len(found) == len({entry.order_id for entry in found})

@@ -54,12 +54,12 @@ class SuiWorkspace:
         return [json.loads(line) for line in told.out.splitlines()]
 
 
-def filled(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def fill_receipts(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [one for record in records for one in record["receipts"] if one["kind"] == "filled"]
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SuiWorkspace]:
+def sui_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SuiWorkspace]:
     # A price that stands still: no order is refused because it moved between simulation and execution.
     services = PredictionServices(tiers=("1w",), price=lambda second: 68_020.0)
     ((name, text),) = VENUE.examples().items()
@@ -80,8 +80,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SuiWorksp
             yield SuiWorkspace(tmp_path / "home", tmp_path / name, node, services, url)
 
 
-def test_a_dry_run_simulates_every_order_and_signs_and_sends_none(place: SuiWorkspace) -> None:
-    (began, *entries), err = place.run("--dry-run", "--ticks", "2")
+def test_a_dry_run_simulates_every_order_and_signs_and_sends_none(sui_workspace: SuiWorkspace) -> None:
+    (began, *entries), err = sui_workspace.run("--dry-run", "--ticks", "2")
     assert began["mode"] == "dry run"
     assert "2 a tick, 50 a day, 200 in all" in err
     assert f"testnet: manager {PLACE.manager} holds 100 DUSDC and 0 positions" in err
@@ -90,41 +90,41 @@ def test_a_dry_run_simulates_every_order_and_signs_and_sends_none(place: SuiWork
     for verdict in verdicts:
         assert (verdict["outcome"], verdict["code"]) == ("refused", "B15_VENUE")
         assert "dry run, nothing was signed or sent: it would mint" in verdict["detail"]
-    asked = [name for name, _ in place.node.asked]
+    asked = [name for name, _ in sui_workspace.node.requests]
     assert "Simulate" in asked
     assert "Execute" not in asked
-    assert place.chain.account.cash == 100 * QUOTE
-    assert filled(place.records(began["run_id"])) == []
+    assert sui_workspace.chain.account.cash == 100 * QUOTE
+    assert fill_receipts(sui_workspace.records(began["run_id"])) == []
 
 
-def test_orders_are_transactions_and_the_desk_is_the_managers(place: SuiWorkspace) -> None:
-    nearest = min(at for at in place.services.expiries() if at > place.services.now())
-    name = place.services.oracle_id(nearest)
+def test_orders_are_transactions_and_the_desk_is_the_managers(sui_workspace: SuiWorkspace) -> None:
+    nearest = min(at for at in sui_workspace.services.expiries() if at > sui_workspace.services.now())
+    name = sui_workspace.services.oracle_id(nearest)
     held = {"oracle_id": name, "expiry": nearest, "strike": 67_000 * 10**9, "is_up": True, "open_quantity": 4 * QUOTE}
     held |= {"open_cost_basis": 2 * QUOTE, "realized_pnl": 0, "mark_price": None, "status": "active"}
-    place.services.positions[PLACE.manager] = [held]
-    (began, *_), err = place.run("--ticks", "2")
+    sui_workspace.services.positions[PLACE.manager] = [held]
+    (began, *_), err = sui_workspace.run("--ticks", "2")
     assert "holds 100 DUSDC and 1 positions" in err
-    records = place.records(began["run_id"])
-    mints = filled(records)
-    assert len(mints) == len(place.chain.mints) >= 1
-    assert {one["facts"]["digest"] for one in mints} == {effects.digest for effects in place.chain.mints}
+    records = sui_workspace.records(began["run_id"])
+    mints = fill_receipts(records)
+    assert len(mints) == len(sui_workspace.chain.mints) >= 1
+    assert {one["facts"]["digest"] for one in mints} == {effects.digest for effects in sui_workspace.chain.mints}
     account = records[-1]["after"]
-    assert Decimal(account["cash"]) == Decimal(place.chain.account.cash) / QUOTE
+    assert Decimal(account["cash"]) == Decimal(sui_workspace.chain.account.cash) / QUOTE
     assert {"market_id": name, "side": "YES", "strikes": ["67000"], "quantity": "4", "cost": "2"} in account[
         "positions"
     ]
-    shown = run_in_process("runs", "show", began["run_id"], "--json", "--home", place.home).json
+    shown = run_in_process("runs", "show", began["run_id"], "--json", "--home", sui_workspace.home).json
     assert shown["metrics"]["mints"] == len(mints)
     first = next(record for record in records if record["kind"] == "tick")
     assert Decimal(first["before"]["equity"]) > 100
 
 
-def test_killed_while_its_order_is_on_its_way_it_mints_nothing_twice(place: SuiWorkspace) -> None:
+def test_killed_while_its_order_is_on_its_way_it_mints_nothing_twice(sui_workspace: SuiWorkspace) -> None:
     hanging = threading.Event()
-    place.node.on_hang = hanging.set
-    place.node.faults["Execute"] = ["hang"]
-    process = ForkedProcess("-m", "pitboss", *place.words())
+    sui_workspace.node.on_hang = hanging.set
+    sui_workspace.node.faults["Execute"] = ["hang"]
+    process = ForkedProcess("-m", "pitboss", *sui_workspace.words())
     try:
         assert process.stdout is not None
         run_id = json.loads(process.stdout.readline())["run_id"]
@@ -133,38 +133,48 @@ def test_killed_while_its_order_is_on_its_way_it_mints_nothing_twice(place: SuiW
     finally:
         process.kill()
         process.communicate()
-    assert len(place.chain.mints) == 1  # the reply was lost, the transaction was not
-    (began, *_), _ = place.run("--once")
+    assert len(sui_workspace.chain.mints) == 1  # the reply was lost, the transaction was not
+    (began, *_), _ = sui_workspace.run("--once")
     assert began["run_id"] == run_id
-    records = place.records(run_id)
-    digests = [one["facts"]["digest"] for one in filled(records)]
-    assert sorted(digests) == sorted(effects.digest for effects in place.chain.mints)
+    records = sui_workspace.records(run_id)
+    digests = [one["facts"]["digest"] for one in fill_receipts(records)]
+    assert sorted(digests) == sorted(effects.digest for effects in sui_workspace.chain.mints)
     assert len(digests) == len(set(digests)) >= 1
-    assert Decimal(records[-1]["after"]["cash"]) == Decimal(place.chain.account.cash) / QUOTE
+    assert Decimal(records[-1]["after"]["cash"]) == Decimal(sui_workspace.chain.account.cash) / QUOTE
 
 
 @pytest.mark.parametrize(("flag", "said"), [("paused", "paused trading"), ("agent_paused", "switched off")])
 def test_no_model_is_called_while_the_chain_is_paused(
-    place: SuiWorkspace, monkeypatch: pytest.MonkeyPatch, flag: str, said: str
+    sui_workspace: SuiWorkspace, monkeypatch: pytest.MonkeyPatch, flag: str, said: str
 ) -> None:
     monkeypatch.setenv("TRADE_AGENT_ID", AGENT)
-    place.chain.paused, place.chain.agent_active = flag == "paused", flag != "agent_paused"
-    (_, *entries), _ = place.run("--once")
+    sui_workspace.chain.paused, sui_workspace.chain.agent_active = flag == "paused", flag != "agent_paused"
+    (_, *entries), _ = sui_workspace.run("--once")
     ticks = [entry for entry in entries if entry["kind"] == "tick"]
     assert {tuple(tick["flags"]) for tick in ticks} == {(flag,)}
     assert any(said in entry["detail"] for entry in entries if entry["kind"] == "remark")
-    assert place.chain.mints == []
+    assert sui_workspace.chain.mints == []
 
 
 @pytest.mark.parametrize("written", [AGENT.upper().replace("X", "x"), f" {AGENT} "])
 def test_an_agent_is_found_however_its_id_is_written(
-    place: SuiWorkspace, monkeypatch: pytest.MonkeyPatch, written: str
+    sui_workspace: SuiWorkspace, monkeypatch: pytest.MonkeyPatch, written: str
 ) -> None:
     monkeypatch.setenv("PITBOSS_PREDICT_AGENT_ID", written)
-    (_, *entries), _ = place.run("--once")
+    (_, *entries), _ = sui_workspace.run("--once")
     assert all(entry["flags"] == [] for entry in entries if entry["kind"] == "tick")
     monkeypatch.setenv("PITBOSS_PREDICT_MANAGER_ID", PLACE.manager)
-    words = ("predict", "preflight", "--indexer", place.url, "--prices-url", place.url, "--json", "--home", place.home)
+    words = (
+        "predict",
+        "preflight",
+        "--indexer",
+        sui_workspace.url,
+        "--prices-url",
+        sui_workspace.url,
+        "--json",
+        "--home",
+        sui_workspace.home,
+    )
     assert run_in_process(*words).json["checks"][-1] == {
         "name": "agent",
         "ok": True,
@@ -172,59 +182,73 @@ def test_an_agent_is_found_however_its_id_is_written(
     }
 
 
-def test_an_agents_id_that_is_none_is_refused(place: SuiWorkspace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_agents_id_that_is_none_is_refused(sui_workspace: SuiWorkspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PITBOSS_PREDICT_AGENT_ID", "mine")
-    told = run_in_process(*place.words("--once"), code=2)
+    told = run_in_process(*sui_workspace.words("--once"), code=2)
     assert "setting predict_agent_id is not an id" in told.err
 
 
-def test_without_a_node_it_is_one_line_and_nothing_else(place: SuiWorkspace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_node_it_is_one_line_and_nothing_else(
+    sui_workspace: SuiWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PITBOSS_SUI_NODE_URL", "")
-    told = run_in_process(*place.words("--once"), code=2)
+    told = run_in_process(*sui_workspace.words("--once"), code=2)
     assert "the address of a Sui node is not set" in told.err
     assert "never awaited" not in told.err
 
 
-def test_preflight_tells_every_check_and_what_fails(place: SuiWorkspace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_preflight_tells_every_check_and_what_fails(
+    sui_workspace: SuiWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PITBOSS_PREDICT_MANAGER_ID", PLACE.manager)
-    words = ("predict", "preflight", "--indexer", place.url, "--prices-url", place.url, "--json", "--home", place.home)
+    words = (
+        "predict",
+        "preflight",
+        "--indexer",
+        sui_workspace.url,
+        "--prices-url",
+        sui_workspace.url,
+        "--json",
+        "--home",
+        sui_workspace.home,
+    )
     told = run_in_process(*words).json
     assert told["ok"] is True
     names = [check["name"] for check in told["checks"]]
     assert names == ["indexer", "protocol", "markets", "prices", "key", "manager", "positions", "pause flag"]
     assert all(set(check) == {"name", "ok", "detail"} for check in told["checks"])
-    assert "Execute" not in [name for name, _ in place.node.asked]
-    place.chain.paused = True
+    assert "Execute" not in [name for name, _ in sui_workspace.node.requests]
+    sui_workspace.chain.paused = True
     again = run_in_process(*words, code=1).json
     assert [check["name"] for check in again["checks"] if not check["ok"]] == ["pause flag"]
     assert KEY not in json.dumps([told, again])
 
 
 def test_a_manager_is_made_and_paid_into_and_a_dry_run_of_it_changes_nothing(
-    place: SuiWorkspace, monkeypatch: pytest.MonkeyPatch
+    sui_workspace: SuiWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PITBOSS_PREDICT_ID", PREDICT)
-    tail = ("--json", "--home", place.home)
+    tail = ("--json", "--home", sui_workspace.home)
     assert run_in_process("predict", "manager", "create", "--dry-run", *tail).json["manager_id"] is None
     made = run_in_process("predict", "manager", "create", *tail).json
     assert (made["manager_id"], made["sent"]) == (NEW_MANAGER, True)
     monkeypatch.setenv("PITBOSS_PREDICT_MANAGER_ID", PLACE.manager)
     assert run_in_process("predict", "manager", "deposit", "35", "--dry-run", *tail).json["sent"] is False
-    assert place.chain.account.cash == 100 * QUOTE
+    assert sui_workspace.chain.account.cash == 100 * QUOTE
     paid = run_in_process("predict", "manager", "deposit", "35", *tail).json  # more than either coin has
     assert paid["manager_id"] == PLACE.manager
-    assert place.chain.account.cash == 135 * QUOTE
-    assert sum(place.chain.wallet) == 7 * QUOTE
+    assert sui_workspace.chain.account.cash == 135 * QUOTE
+    assert sum(sui_workspace.chain.wallet) == 7 * QUOTE
     run_in_process("predict", "manager", "deposit", "35", *tail, code=2)
-    assert place.chain.account.cash == 135 * QUOTE
+    assert sui_workspace.chain.account.cash == 135 * QUOTE
 
 
-def test_mainnet_is_refused_without_a_terminal_and_asks_for_its_name_at_one(place: SuiWorkspace) -> None:
-    told = run_in_process(*place.words("--network", "mainnet"), code=2)
+def test_mainnet_is_refused_without_a_terminal_and_asks_for_its_name_at_one(sui_workspace: SuiWorkspace) -> None:
+    told = run_in_process(*sui_workspace.words("--network", "mainnet"), code=2)
     assert "mainnet has to be confirmed at a terminal" in told.err
     assert "2 a tick, 50 a day, 200 in all" in told.err
     for typed, said in (("yes\n", "not confirmed"), ("mainnet\n", "the signer signs for testnet")):
-        code, shown = run_at_terminal(typed, "type mainnet", *place.words("--network", "mainnet"), **os.environ)
+        code, shown = run_at_terminal(typed, "type mainnet", *sui_workspace.words("--network", "mainnet"), **os.environ)
         assert code == 2, shown
         assert said in shown
-    assert [name for name, _ in place.node.asked if name == "Execute"] == []
+    assert [name for name, _ in sui_workspace.node.requests if name == "Execute"] == []

@@ -29,7 +29,7 @@ WHOLE: dict[str, Any] = {
 }
 
 
-def opened(home: Path, variables: dict[str, str] | None = None, **changes: Any) -> None:
+def open_and_close(home: Path, variables: dict[str, str] | None = None, **changes: Any) -> None:
     async def go() -> None:
         with open_database(home / "pitboss.db") as database:
             settings = Settings(home=home, **{**WHOLE, **changes})
@@ -41,9 +41,9 @@ def opened(home: Path, variables: dict[str, str] | None = None, **changes: Any) 
 
 def test_a_writer_with_all_its_settings_and_a_signer_opens_without_asking_the_node(tmp_path: Path):
     with signing_process(tmp_path):
-        opened(tmp_path)
+        open_and_close(tmp_path)
         with pytest.raises(UserError, match="the signer signs for testnet, and the setting sui_network says devnet"):
-            opened(tmp_path, sui_network="devnet")
+            open_and_close(tmp_path, sui_network="devnet")
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_a_writer_with_all_its_settings_and_a_signer_opens_without_asking_the_no
 )
 def test_what_is_missing_or_wrong_is_reported(tmp_path: Path, changes: dict[str, Any], told: str, hint: str):
     with pytest.raises(UserError, match=told) as caught:
-        opened(tmp_path, **changes)
+        open_and_close(tmp_path, **changes)
 
     assert hint in caught.value.hint
     assert KEY not in str(caught.value) + caught.value.hint
@@ -102,7 +102,7 @@ def no_pysui(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def test_a_missing_extra_is_reported_before_the_signer_is_asked(tmp_path: Path, no_pysui: None):
     with pytest.raises(UserError, match="needs the package pysui") as caught:
-        opened(tmp_path)
+        open_and_close(tmp_path)
 
     assert caught.value.hint == "pip install 'pitboss[sui]'"
 

@@ -30,7 +30,7 @@ MINT: dict[str, Any] = {
 }
 
 
-def ticked(broker: Any, state: State, at: int, *intents: Any) -> TickResult:
+def run_tick(broker: Any, state: State, at: int, *intents: Any) -> TickResult:
     return asyncio.run(tick(state, at, WorldEvents(), ports(always_decides(*intents), broker=broker)))
 
 
@@ -39,8 +39,8 @@ def test_a_tick_on_the_chain_is_a_tick_on_paper(start: Start):
     state = State(fresh_desk())
 
     with machine.process() as broker:
-        chain = ticked(broker, state, TICK, MINT)
-    paper = ticked(PredictPaper(), state, TICK, MINT)
+        chain = run_tick(broker, state, TICK, MINT)
+    paper = run_tick(PredictPaper(), state, TICK, MINT)
 
     # The same decision at the same price is the same trade; only the names of orders and what the chain adds differ.
     ours, theirs = (done.state.world.world.accounts["agent"] for done in (chain, paper))
@@ -58,7 +58,7 @@ def test_the_same_intent_twice_in_a_tick_is_one_mint_and_the_cap_of_the_tick_hol
     machine = start()
 
     with machine.process() as broker:
-        done = ticked(broker, State(fresh_desk()), TICK, MINT, MINT, {**MINT, "side": "NO"})
+        done = run_tick(broker, State(fresh_desk()), TICK, MINT, MINT, {**MINT, "side": "NO"})
 
     assert done.covered["verdicts"][0]["outcome"] == "reduced"
     assert 0 < done.state.world.spent.total <= 2 * QUOTE
@@ -69,7 +69,7 @@ def test_a_refusal_of_the_chain_is_the_last_rule(start: Start):
     machine = start(deposit=0)
 
     with machine.process() as broker:
-        done = ticked(broker, State(fresh_desk()), TICK, MINT)
+        done = run_tick(broker, State(fresh_desk()), TICK, MINT)
 
     (verdict,) = done.covered["verdicts"]
     assert (verdict["outcome"], verdict["code"]) == ("refused", "B15_VENUE")
@@ -80,7 +80,7 @@ def test_a_tick_that_was_lost_is_found_again_before_the_next(start: Start):
     machine = start()
     state = State(fresh_desk())
     with machine.process() as broker:
-        ticked(broker, state, TICK, MINT)  # and the process dies before this is stored
+        run_tick(broker, state, TICK, MINT)  # and the process dies before this is stored
 
     at = TICK + MINUTE_MS
     machine.clock[0] = at
@@ -88,7 +88,7 @@ def test_a_tick_that_was_lost_is_found_again_before_the_next(start: Start):
         found = asyncio.run(broker.settle(state.world, TICK - 1, at))
         world = push_price(found.world.world, ORACLE, SPOT, SPOT, at).world
         state = replace(state, world=replace(found.world, world=world))
-        done = ticked(broker, state, at, {"action": "hold", "reasoning": "enough"})
+        done = run_tick(broker, state, at, {"action": "hold", "reasoning": "enough"})
 
     assert [receipt.kind for receipt in found.receipts] == ["filled"]
     assert done.state.world.spent.total > 0

@@ -49,7 +49,7 @@ class TurnScheduler:
         return wanted if wanted in self._alive else next(iter(self._alive), wanted)
 
 
-def together(machine: Machine, order: list[int], terms: WriterSettings, second: str = "submit") -> list[Any]:
+def submit_together(machine: Machine, order: list[int], terms: WriterSettings, second: str = "submit") -> list[Any]:
     """Both processes submit the same order at once, or the second only looks what became of it."""
     turns, placed, broken = TurnScheduler(order), {}, []
 
@@ -83,7 +83,7 @@ def test_a_process_that_stops_at_any_call_and_goes_on_after_the_other_mints_noth
     for number in range(len(calls) + 1):
         machine = start()
 
-        together(machine, [*[0] * number, *[1] * 60, *[0] * 60], WriterSettings(lease_ms=lease_ms), second)
+        submit_together(machine, [*[0] * number, *[1] * 60, *[0] * 60], WriterSettings(lease_ms=lease_ms), second)
 
         desk = settle_all(machine, fresh_desk(), TICK - 1)
         minted = count_consistent_mints(machine, desk, fresh_desk())
@@ -98,7 +98,9 @@ def test_two_processes_that_both_stop_at_any_call_mint_once(start: Start, lease_
     for first in range(calls + 1):
         for second in range(calls + 5):
             machine = start()
-            together(machine, [*[0] * first, *[1] * second, *[0] * 60, *[1] * 60], WriterSettings(lease_ms=lease_ms))
+            submit_together(
+                machine, [*[0] * first, *[1] * second, *[0] * 60, *[1] * 60], WriterSettings(lease_ms=lease_ms)
+            )
             desk = settle_all(machine, fresh_desk(), TICK - 1)
             assert count_consistent_mints(machine, desk, fresh_desk()) <= 1, (first, second)
 
@@ -115,7 +117,7 @@ def test_two_processes_that_submit_one_order_mint_it_once(
     # With a lease that is always over each takes the other for dead, at any step: the worst that a stopped process can do.
     machine = start(**chain)
 
-    placed = together(machine, order, WriterSettings(lease_ms=lease_ms))
+    placed = submit_together(machine, order, WriterSettings(lease_ms=lease_ms))
 
     assert len(machine.chain.mints) <= 1
     desk = settle_all(machine, fresh_desk(), TICK - 1)

@@ -20,7 +20,7 @@ from pitboss.venues.predict.sui.broker import PredictSui
 from pitboss.venues.predict.sui.order_sender import OrderSender, WriterSettings
 from pitboss.venues.predict.svi import FLOAT
 from pitboss.venues.predict.trade import quote_spend
-from venues.predict.scene import NOW, opened
+from venues.predict.scene import NOW, with_open_market
 from venues.predict.sui.fake_chain import ORACLE, PLACE, SECRET, FakeChain
 from venues.predict.sui.fault_injector import FaultInjector
 
@@ -50,7 +50,7 @@ async def no_pause(seconds: float) -> None:
 
 def fresh_desk(cash: int = 100) -> Desk:
     """The desk at the start: the cash of the manager, and the one market."""
-    return Desk(opened(open_world(1_000_000 * QUOTE, cash * QUOTE), ORACLE, NOW + 100 * HOUR_MS))
+    return Desk(with_open_market(open_world(1_000_000 * QUOTE, cash * QUOTE), ORACLE, NOW + 100 * HOUR_MS))
 
 
 def mint_request(spend: int = 2 * QUOTE, side: str = "YES", tick_at: int = TICK, **more: Any) -> DeskOrder:
