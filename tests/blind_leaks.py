@@ -80,11 +80,11 @@ class BlindLeakScanner:
         for price in prices:
             exact = format(Decimal(repr(price)) if isinstance(price, float) else price, "f")
             bare = exact.rstrip("0").rstrip(".") if "." in exact else exact
-            self._prices.update(filter(_tells, (bare, render.price(price))))
+            self._prices.update(filter(_is_telling, (bare, render.price(price))))
 
     def find(self, text: str) -> list[str]:
         """Everything in a text that reveals the market; empty for a clean text."""
-        leaks = [f"name {hit[0]!r} in {_near(text, hit)!r}" for hit in self._names.finditer(text)]
+        leaks = [f"name {hit[0]!r} in {_surrounding_text(text, hit)!r}" for hit in self._names.finditer(text)]
         other_lines: list[str] = []
         for line in text.splitlines():
             row = _ROW.match(line.strip())
@@ -94,12 +94,12 @@ class BlindLeakScanner:
             leaks += [f"price {number} in {line!r}" for number in row[2].split() if number in self._prices]
         checked = _AMOUNTS.sub("", _MONEY.sub("0", "\n".join(other_lines)))
         leaks += [f"day {day} in the text" for day in self._days if day in text]
-        leaks += [f"year {hit[0]} in {_near(checked, hit)!r}" for hit in self._years.finditer(checked)]
+        leaks += [f"year {hit[0]} in {_surrounding_text(checked, hit)!r}" for hit in self._years.finditer(checked)]
         for hit in _NUMBER.finditer(checked):
             if hit[0].lstrip("-") in self._prices:
-                leaks.append(f"price {hit[0]} in {_near(checked, hit)!r}")
+                leaks.append(f"price {hit[0]} in {_surrounding_text(checked, hit)!r}")
             elif hit[0].isdecimal() and self._is_instant(int(hit[0])):
-                leaks.append(f"instant {hit[0]} in {_near(checked, hit)!r}")
+                leaks.append(f"instant {hit[0]} in {_surrounding_text(checked, hit)!r}")
         return leaks
 
     def _is_instant(self, number: int) -> bool:
@@ -135,7 +135,7 @@ def _patterns(symbols: Iterable[str]) -> Iterator[str]:
         yield from map(re.escape, CALLED.get(symbol, ()))
 
 
-def _tells(number: str) -> bool:
+def _is_telling(number: str) -> bool:
     return len(number.replace(".", "").strip("0-")) >= _TELLING_DIGITS
 
 
@@ -154,5 +154,5 @@ def _year(at: Instant) -> int:
     return datetime.fromtimestamp(at / 1000, UTC).year
 
 
-def _near(text: str, hit: re.Match[str]) -> str:
+def _surrounding_text(text: str, hit: re.Match[str]) -> str:
     return text[max(0, hit.start() - 40) : hit.end() + 40]

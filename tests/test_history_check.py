@@ -31,15 +31,15 @@ def violations(steps, **how):
     return check(log(steps), **{"expected": ["a"], "stale_ms": 20_000, "reclaim_ms": 30_000, **how}).violations
 
 
-def without(number):
+def with_removed(number):
     return [*GOOD[:number], *GOOD[number + 1 :]]
 
 
-def put(number, step):
+def with_inserted(number, step):
     return [*GOOD[:number], step, *GOOD[number:]]
 
 
-def instead(number, step):
+def with_replaced(number, step):
     return [*GOOD[:number], step, *GOOD[number + 1 :]]
 
 
@@ -61,30 +61,42 @@ def test_a_history_in_order_has_no_violations_and_is_counted():
         ([*GOOD, ("a", 5, "complete", 21_060, "")], {}, "it ended twice"),
         ([*GOOD, ("a", 6, "error", 21_060, "")], {}, "it ended twice"),
         (
-            put(6, ("a", 1, "committed", 21_006, "3-4")),
+            with_inserted(6, ("a", 1, "committed", 21_006, "3-4")),
             {},
             "a write under the old epoch 1 was made, and the lease is 3",
         ),
-        (put(4, ("a", 1, "committed", 20_060, "3-4")), {}, "a write under the old epoch 1 was made, and it is queued"),
+        (
+            with_inserted(4, ("a", 1, "committed", 20_060, "3-4")),
+            {},
+            "a write under the old epoch 1 was made, and it is queued",
+        ),
         ([*GOOD, ("a", 5, "committed", 21_060, "6-7")], {}, "a write under the old epoch 5 was made, and it is ended"),
-        (put(5, ("a", 4, "claimed", 21_001, "")), {}, "two leases at once: 3 and 4"),
-        (instead(4, ("a", 2, "claimed", 21_000, "")), {}, "the epoch did not rise: 2, then 2"),
-        (instead(6, ("a", 3, "committed", 21_010, "2-5")), {}, "records doubled"),
-        (instead(6, ("a", 3, "committed", 21_010, "4-5")), {}, "records lost"),
-        (instead(6, ("a", 3, "committed", 21_010, "some")), {}, "a commit says 'some' of itself"),
-        (instead(3, ("a", 1, "requeued", 10_000, "9980 ms: silent")), {}, "given up after 9980 ms, before 20000"),
+        (with_inserted(5, ("a", 4, "claimed", 21_001, "")), {}, "two leases at once: 3 and 4"),
+        (with_replaced(4, ("a", 2, "claimed", 21_000, "")), {}, "the epoch did not rise: 2, then 2"),
+        (with_replaced(6, ("a", 3, "committed", 21_010, "2-5")), {}, "records doubled"),
+        (with_replaced(6, ("a", 3, "committed", 21_010, "4-5")), {}, "records lost"),
+        (with_replaced(6, ("a", 3, "committed", 21_010, "some")), {}, "a commit says 'some' of itself"),
+        (with_replaced(3, ("a", 1, "requeued", 10_000, "9980 ms: silent")), {}, "given up after 9980 ms, before 20000"),
         (GOOD, {"most": 0}, "requeued 1 times, more than 0"),
         (GOOD, {"reclaim_ms": 20_000}, "waited 20980 ms to be claimed again"),
-        (put(7, ("a", 3, "cancel", 21_015, "")), {}, "requeued after a cancel request"),
-        (put(6, ("a", 3, "refused", 21_008, "note")), {}, "a write under the lease that holds (3) was refused"),
-        (put(5, ("a", 3, "enqueued", 21_001, "")), {}, "it was queued while it was held"),
+        (with_inserted(7, ("a", 3, "cancel", 21_015, "")), {}, "requeued after a cancel request"),
+        (
+            with_inserted(6, ("a", 3, "refused", 21_008, "note")),
+            {},
+            "a write under the lease that holds (3) was refused",
+        ),
+        (with_inserted(5, ("a", 3, "enqueued", 21_001, "")), {}, "it was queued while it was held"),
         ([*GOOD, ("a", 6, "enqueued", 21_060, "")], {"ended": False}, "it was queued after it was complete"),
         ([*GOOD, ("a", 6, "taken", 21_060, "")], {"ended": False}, "it was taken after it was complete"),
-        (without(0), {}, "it was claimed while it was unknown"),
-        (instead(10, ("a", 3, "complete", 21_050, "")), {}, "ended (complete) under the old epoch 3; the lease is 5"),
-        (instead(8, ("a", 4, "complete", 21_030, "")), {"ended": False}, "ended (complete) without a lease"),
-        (put(10, ("a", 5, "committed", 5_000, "6-6")), {}, "time went back by 16040 ms"),
-        (put(10, ("a", 5, "slept", 21_045, "")), {}, "unknown kind of event 'slept'"),
+        (with_removed(0), {}, "it was claimed while it was unknown"),
+        (
+            with_replaced(10, ("a", 3, "complete", 21_050, "")),
+            {},
+            "ended (complete) under the old epoch 3; the lease is 5",
+        ),
+        (with_replaced(8, ("a", 4, "complete", 21_030, "")), {"ended": False}, "ended (complete) without a lease"),
+        (with_inserted(10, ("a", 5, "committed", 5_000, "6-6")), {}, "time went back by 16040 ms"),
+        (with_inserted(10, ("a", 5, "slept", 21_045, "")), {}, "unknown kind of event 'slept'"),
     ],
 )
 def test_a_violation_is_found_and_named(steps, how, message):

@@ -57,11 +57,11 @@ def margin(found: Verdict, code: str) -> Margin:
     return one
 
 
-def asking(**changes: Any) -> ProposalCase:
+def open_case(**changes: Any) -> ProposalCase:
     return ProposalCase({**OPEN, **changes})
 
 
-def held(size: str, symbol: str = "BTC", price: int = 100_000) -> Position:
+def position(size: str, symbol: str = "BTC", price: int = 100_000) -> Position:
     return Position(symbol, Decimal(size), Decimal(size) * price, NOW - HOUR_MS)
 
 
@@ -98,144 +98,150 @@ def test_a_plain_open_is_allowed_with_every_margin() -> None:
 
 CASES: dict[str, tuple[Callable[[], ProposalCase], Callable[[], ProposalCase], str, str | None, str | None]] = {
     "position cap: 25 % of 10,000, lots of one dollar": (
-        lambda: asking(size_usd=2_500),
-        lambda: asking(size_usd=2_501),
+        lambda: open_case(size_usd=2_500),
+        lambda: open_case(size_usd=2_501),
         "R3_POSITION_CAP",
         "0",
         "-1",
     ),
     "position cap: what is held counts at mark": (
-        lambda: replace(asking(size_usd=500), world=replace(ACCOUNT, positions={"BTC": held("0.02")})),
-        lambda: replace(asking(size_usd=501), world=replace(ACCOUNT, positions={"BTC": held("0.02")})),
+        lambda: replace(open_case(size_usd=500), world=replace(ACCOUNT, positions={"BTC": position("0.02")})),
+        lambda: replace(open_case(size_usd=501), world=replace(ACCOUNT, positions={"BTC": position("0.02")})),
         "R3_POSITION_CAP",
         "0",
         "-1",
     ),
     "position cap: a limit above mark counts at its price": (
-        lambda: asking(size_usd=2_450, order_type="limit", limit_price=102_000),
-        lambda: asking(size_usd=2_451, order_type="limit", limit_price=102_000),
+        lambda: open_case(size_usd=2_450, order_type="limit", limit_price=102_000),
+        lambda: open_case(size_usd=2_451, order_type="limit", limit_price=102_000),
         "R3_POSITION_CAP",
         "1",
         "-0.02",
     ),
     "exposure cap: over all symbols": (
-        lambda: replace(asking(), caps=replace(CAPS, max_total_exposure_pct=Decimal(20)), world=_with_eth("0.4")),
+        lambda: replace(open_case(), caps=replace(CAPS, max_total_exposure_pct=Decimal(20)), world=_with_eth("0.4")),
         lambda: replace(
-            asking(size_usd=1_001), caps=replace(CAPS, max_total_exposure_pct=Decimal(20)), world=_with_eth("0.4")
+            open_case(size_usd=1_001), caps=replace(CAPS, max_total_exposure_pct=Decimal(20)), world=_with_eth("0.4")
         ),
         "R4_EXPOSURE_CAP",
         "0",
         "-1",
     ),
-    "leverage: the skill's cap": (lambda: asking(leverage=3), lambda: asking(leverage=4), "R5_LEVERAGE_CAP", "0", "-1"),
+    "leverage: the skill's cap": (
+        lambda: open_case(leverage=3),
+        lambda: open_case(leverage=4),
+        "R5_LEVERAGE_CAP",
+        "0",
+        "-1",
+    ),
     "leverage: the asset's maximum": (
-        lambda: replace(asking(leverage=40), caps=replace(CAPS, max_leverage=Decimal(50))),
-        lambda: replace(asking(leverage=41), caps=replace(CAPS, max_leverage=Decimal(50))),
+        lambda: replace(open_case(leverage=40), caps=replace(CAPS, max_leverage=Decimal(50))),
+        lambda: replace(open_case(leverage=41), caps=replace(CAPS, max_leverage=Decimal(50))),
         "R5_LEVERAGE_CAP",
         "0",
         "-1",
     ),
     "leverage: at least one": (
-        lambda: asking(leverage=1),
-        lambda: asking(leverage=0),
+        lambda: open_case(leverage=1),
+        lambda: open_case(leverage=0),
         "R5_LEVERAGE_CAP",
         "2",
         "3",
     ),
     "leverage: whole": (
-        lambda: asking(leverage=Decimal("2.0")),
-        lambda: asking(leverage=Decimal("2.5")),
+        lambda: open_case(leverage=Decimal("2.0")),
+        lambda: open_case(leverage=Decimal("2.5")),
         "R5_LEVERAGE_CAP",
         "1",
         "0.5",
     ),
     "order size: the venue's minimum": (
-        lambda: replace(asking(size_usd=10), caps=replace(CAPS, min_order_usd=Decimal(1))),
-        lambda: replace(asking(size_usd=Decimal("9.99")), caps=replace(CAPS, min_order_usd=Decimal(1))),
+        lambda: replace(open_case(size_usd=10), caps=replace(CAPS, min_order_usd=Decimal(1))),
+        lambda: replace(open_case(size_usd=Decimal("9.99")), caps=replace(CAPS, min_order_usd=Decimal(1))),
         "R6_ORDER_SIZE",
         "0",
         "-1",
     ),
     "order size: the skill's minimum": (
-        lambda: replace(asking(size_usd=50), caps=replace(CAPS, min_order_usd=Decimal(50))),
-        lambda: replace(asking(size_usd=49), caps=replace(CAPS, min_order_usd=Decimal(50))),
+        lambda: replace(open_case(size_usd=50), caps=replace(CAPS, min_order_usd=Decimal(50))),
+        lambda: replace(open_case(size_usd=49), caps=replace(CAPS, min_order_usd=Decimal(50))),
         "R6_ORDER_SIZE",
         "0",
         "-1",
     ),
     "order size: the skill's maximum": (
-        lambda: replace(asking(), caps=replace(CAPS, max_order_usd=Decimal(1_000))),
-        lambda: replace(asking(size_usd=1_001), caps=replace(CAPS, max_order_usd=Decimal(1_000))),
+        lambda: replace(open_case(), caps=replace(CAPS, max_order_usd=Decimal(1_000))),
+        lambda: replace(open_case(size_usd=1_001), caps=replace(CAPS, max_order_usd=Decimal(1_000))),
         "R6_ORDER_SIZE",
         "0",
         "-1",
     ),
     "order rate: twelve an hour": (
-        lambda: replace(asking(), accepted_opens=(NOW - HOUR_MS, *[NOW - HOUR_MS + 1] * 11)),
-        lambda: replace(asking(), accepted_opens=(NOW - HOUR_MS + 1,) * 12),
+        lambda: replace(open_case(), accepted_opens=(NOW - HOUR_MS, *[NOW - HOUR_MS + 1] * 11)),
+        lambda: replace(open_case(), accepted_opens=(NOW - HOUR_MS + 1,) * 12),
         "R7_ORDER_RATE",
         "0",
         "-1",
     ),
     "halted: a loss of the day": (
-        lambda: replace(asking(), world=replace(ACCOUNT, day_reference=Decimal("10526"))),
-        lambda: replace(asking(), world=replace(ACCOUNT, day_reference=Decimal("10527"))),
+        lambda: replace(open_case(), world=replace(ACCOUNT, day_reference=Decimal("10526"))),
+        lambda: replace(open_case(), world=replace(ACCOUNT, day_reference=Decimal("10527"))),
         "R8_HALTED",
         "0.3",
         "-0.65",
     ),
     "halted: a fall from the peak": (
-        lambda: replace(asking(), world=replace(ACCOUNT, peak=Decimal(11_764))),
-        lambda: replace(asking(), world=replace(ACCOUNT, peak=Decimal(11_765))),
+        lambda: replace(open_case(), world=replace(ACCOUNT, peak=Decimal(11_764))),
+        lambda: replace(open_case(), world=replace(ACCOUNT, peak=Decimal(11_765))),
         "R8_HALTED",
         "0.6",
         "-0.25",
     ),
     "margin: notional / leverage and the fee": (
-        lambda: replace(asking(size_usd=9_995), caps=_wide()),
-        lambda: replace(asking(size_usd=9_996), caps=_wide()),
+        lambda: replace(open_case(size_usd=9_995), caps=_wide()),
+        lambda: replace(open_case(size_usd=9_996), caps=_wide()),
         "R9_MARGIN",
         "0.50225",
         "-0.4982",
     ),
     "stale data: ten minutes": (
-        lambda: replace(asking(), now=NOW + 600_000, caps=replace(CAPS, max_data_age_ms=600_000)),
-        lambda: replace(asking(), now=NOW + 600_001, caps=replace(CAPS, max_data_age_ms=600_000)),
+        lambda: replace(open_case(), now=NOW + 600_000, caps=replace(CAPS, max_data_age_ms=600_000)),
+        lambda: replace(open_case(), now=NOW + 600_001, caps=replace(CAPS, max_data_age_ms=600_000)),
         "R10_STALE_DATA",
         "0",
         "-0.001",
     ),
     "price band: a buy at most 5 % above mark": (
-        lambda: asking(order_type="limit", limit_price=105_000),
-        lambda: asking(order_type="limit", limit_price=105_001),
+        lambda: open_case(order_type="limit", limit_price=105_000),
+        lambda: open_case(order_type="limit", limit_price=105_001),
         "R11_PRICE_BAND",
         "0",
         "-1",
     ),
     "price band: a sell at most 5 % below mark": (
-        lambda: asking(action="open_short", order_type="limit", limit_price=95_000),
-        lambda: asking(action="open_short", order_type="limit", limit_price=94_999),
+        lambda: open_case(action="open_short", order_type="limit", limit_price=95_000),
+        lambda: open_case(action="open_short", order_type="limit", limit_price=94_999),
         "R11_PRICE_BAND",
         "0",
         "-1",
     ),
     "price band: a stop strictly below mark": (
-        lambda: asking(stop_loss=99_999),
-        lambda: asking(stop_loss=100_000),
+        lambda: open_case(stop_loss=99_999),
+        lambda: open_case(stop_loss=100_000),
         "R11_PRICE_BAND",
         "1",
         "0",
     ),
     "price band: a stop of a limit strictly below the limit": (
-        lambda: asking(order_type="limit", limit_price=98_000, stop_loss=97_999),
-        lambda: asking(order_type="limit", limit_price=98_000, stop_loss=98_000),
+        lambda: open_case(order_type="limit", limit_price=98_000, stop_loss=97_999),
+        lambda: open_case(order_type="limit", limit_price=98_000, stop_loss=98_000),
         "R11_PRICE_BAND",
         "1",
         "0",
     ),
     "price band: a take-profit of a short strictly below mark": (
-        lambda: asking(action="open_short", take_profit=99_999),
-        lambda: asking(action="open_short", take_profit=100_000),
+        lambda: open_case(action="open_short", take_profit=99_999),
+        lambda: open_case(action="open_short", take_profit=100_000),
         "R11_PRICE_BAND",
         "1",
         "0",
@@ -244,7 +250,7 @@ CASES: dict[str, tuple[Callable[[], ProposalCase], Callable[[], ProposalCase], s
 
 
 def _with_eth(size: str) -> PerpWorld:
-    return replace(ACCOUNT, positions={"ETH": held(size, "ETH", 2_500)})
+    return replace(ACCOUNT, positions={"ETH": position(size, "ETH", 2_500)})
 
 
 def _wide() -> PerpCaps:
@@ -280,8 +286,8 @@ SHAPES: list[tuple[dict[str, Any], dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("good", "bad"), SHAPES)
 def test_r1_shape_allows_what_is_well_formed_and_refuses_what_is_not(good: dict[str, Any], bad: dict[str, Any]) -> None:
-    assert verdict(asking(**good)).outcome == "allowed"
-    found = verdict(asking(**bad))
+    assert verdict(open_case(**good)).outcome == "allowed"
+    found = verdict(open_case(**bad))
     assert (found.outcome, found.code) == ("refused", "R1_SHAPE")
 
 
@@ -300,7 +306,7 @@ REDUCES: list[tuple[dict[str, Any], bool]] = [
 @pytest.mark.parametrize(("fields", "good"), REDUCES)
 def test_r1_shape_of_a_reduce_needs_exactly_one_measure_within_bounds(fields: dict[str, Any], good: bool) -> None:
     scene = ProposalCase({"action": "reduce", "symbol": "BTC", "reason": "less", **fields})
-    scene.world = replace(ACCOUNT, positions={"BTC": held("0.02")})
+    scene.world = replace(ACCOUNT, positions={"BTC": position("0.02")})
     assert verdict(scene).code == (None if good else "R1_SHAPE")
 
 
@@ -314,15 +320,15 @@ def test_null_and_no_op_are_no_ops(intent: Any) -> None:
 def test_r2_scope_takes_the_skills_symbols_only_and_of_these_the_allowed_ones() -> None:
     both = replace(CAPS, allowed_symbols=("BTC",))
     assert verdict(ProposalCase(caps=both)).outcome == "allowed"
-    assert verdict(replace(asking(symbol="ETH"), caps=both)).code == "R2_SCOPE"
-    assert verdict(asking(symbol="SOL")).code == "R2_SCOPE"
-    assert verdict(replace(asking(symbol="NEW"), caps=replace(CAPS, symbols=("NEW",)))).code == "R2_SCOPE"
+    assert verdict(replace(open_case(symbol="ETH"), caps=both)).code == "R2_SCOPE"
+    assert verdict(open_case(symbol="SOL")).code == "R2_SCOPE"
+    assert verdict(replace(open_case(symbol="NEW"), caps=replace(CAPS, symbols=("NEW",)))).code == "R2_SCOPE"
 
 
 def test_r2_scope_never_flips_a_position_or_meets_its_own_order() -> None:
     same, other = (
-        replace(ACCOUNT, positions={"BTC": held("0.001")}),
-        replace(ACCOUNT, positions={"BTC": held("-0.001")}),
+        replace(ACCOUNT, positions={"BTC": position("0.001")}),
+        replace(ACCOUNT, positions={"BTC": position("-0.001")}),
     )
     assert verdict(ProposalCase(world=same)).outcome == "allowed"
     assert verdict(ProposalCase(world=other)).code == "R2_SCOPE"
@@ -334,7 +340,9 @@ def test_r2_scope_never_flips_a_position_or_meets_its_own_order() -> None:
 @pytest.mark.parametrize("action", ["close", "reduce"])
 def test_r2_scope_of_an_exit_needs_the_position(action: str) -> None:
     intent = {"action": action, "symbol": "BTC", "reason": "out", **({"reduce_pct": 50} if action == "reduce" else {})}
-    assert verdict(ProposalCase(intent, world=replace(ACCOUNT, positions={"BTC": held("0.02")}))).outcome == "allowed"
+    assert (
+        verdict(ProposalCase(intent, world=replace(ACCOUNT, positions={"BTC": position("0.02")}))).outcome == "allowed"
+    )
     assert verdict(ProposalCase(intent)).code == "R2_SCOPE"
 
 
@@ -357,7 +365,7 @@ def test_r6_order_size_refuses_what_rounds_down_to_nothing() -> None:
 @pytest.mark.parametrize("halt", ["daily_loss", "drawdown", "operator", "invariant"])
 def test_r8_halted_refuses_opens_under_every_halt_and_exits_under_none(halt: Any) -> None:
     assert verdict(ProposalCase()).outcome == "allowed"
-    halted = replace(ACCOUNT, halts=(halt,), positions={"BTC": held("0.001")})
+    halted = replace(ACCOUNT, halts=(halt,), positions={"BTC": position("0.001")})
     assert verdict(ProposalCase(world=halted)).code == "R8_HALTED"
     assert (
         verdict(ProposalCase({"action": "close", "symbol": "BTC", "reason": "out"}, world=halted)).outcome == "allowed"

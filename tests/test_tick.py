@@ -39,7 +39,7 @@ OPEN: dict[str, Any] = {"action": "open_long", "symbol": "BTC", "size_usd": 1_00
 MARKET = make_market({"BTC": [(NOW - place * 5 * MINUTE_MS, 1e5, 1e5, 1e5, 1e5) for place in range(60, 0, -1)]})
 
 
-def begun(world: PerpWorld, **more: Any) -> State:
+def initial_state(world: PerpWorld, **more: Any) -> State:
     """The state of a run at its beginning."""
     return State(world, memory=NO_MEMORY, **more)
 
@@ -50,13 +50,13 @@ class CountingDecider:
 
     intents: tuple[Any, ...] = ()
     flags: tuple[str, ...] = ()
-    asked: int = 0
-    heard: list[Any] = field(default_factory=list)
+    call_count: int = 0
+    verdicts: list[Any] = field(default_factory=list)
     name: str = "mind"
 
     async def decide(self, observation: Observation, judge: Judge) -> Decision:
-        self.asked += 1
-        self.heard = [judge(intent) for intent in self.intents]
+        self.call_count += 1
+        self.verdicts = [judge(intent) for intent in self.intents]
         return Decision(self.intents, "thinking", flags=self.flags)
 
 
@@ -105,7 +105,7 @@ def ports(decider: CountingDecider, broker: Any = None, **skill: Any) -> PerpPor
     )
 
 
-def one_tick(
+def run_tick(
     state: State,
     given: PerpPorts,
     happened: WorldEvents = WorldEvents(),  # noqa: B008
@@ -118,7 +118,7 @@ def test_a_tick_records_what_was_seen_decided_judged_and_done() -> None:
     decider = CountingDecider((OPEN,))
     given = ports(decider)
     happened = WorldEvents((), [(NOW, 300_000, "10000", 1)])
-    after, body, record = one_tick(begun(account()), given, happened)
+    after, body, record = run_tick(initial_state(account()), given, happened)
     check(record, 0, GENESIS)
     assert (after.seq, after.prev_digest, after.tick_at, after.accepted_opens) == (1, record.digest, NOW, (NOW,))
     assert body["proposals"] == [OPEN]
@@ -134,15 +134,15 @@ def test_a_tick_records_what_was_seen_decided_judged_and_done() -> None:
 def test_the_judge_a_mind_may_ask_changes_nothing() -> None:
     decider = CountingDecider((OPEN,))
     broker = CountingBroker()
-    after, _, _ = one_tick(begun(account()), ports(decider, broker))
-    assert [verdict.outcome for verdict in decider.heard] == ["allowed"]
+    after, _, _ = run_tick(initial_state(account()), ports(decider, broker))
+    assert [verdict.outcome for verdict in decider.verdicts] == ["allowed"]
     assert len(broker.sent) == len(after.world.orders) == 1
 
 
 def test_a_ruined_account_is_not_asked_any_more() -> None:
     decider = CountingDecider((OPEN,))
-    after, body, _ = one_tick(begun(account(0)), ports(decider))
-    assert (decider.asked, body["flags"], body["proposals"], body["prompt_sha256"]) == (0, ["ruined"], [], None)
+    after, body, _ = run_tick(initial_state(account(0)), ports(decider))
+    assert (decider.call_count, body["flags"], body["proposals"], body["prompt_sha256"]) == (0, ["ruined"], [], None)
     assert after.last is not None
     assert (after.last.outcome, after.last.flag) == ("noop", "ruined")
 
@@ -156,30 +156,30 @@ def test_an_account_without_money_is_still_asked_while_something_is_open() -> No
     assert not is_over(replace(account(0), positions={"BTC": held}))
     assert not is_over(replace(account(0), orders=(order,)))
     decider = CountingDecider(({"action": "close", "symbol": "BTC", "reason": "out"},))
-    _, body, _ = one_tick(begun(replace(account(0), positions={"BTC": held})), ports(decider))
+    _, body, _ = run_tick(initial_state(replace(account(0), positions={"BTC": held})), ports(decider))
     assert [verdict["outcome"] for verdict in body["verdicts"]] == ["allowed"]
 
 
 def test_a_tick_without_wake_calls_no_model_and_builds_no_prompt() -> None:
     decider = CountingDecider((OPEN,))
     given = ports(decider, schedule={"every": "5m", "wake_when": ["position_open"]})
-    after, body, _ = one_tick(begun(account()), given)
-    assert (decider.asked, body["flags"], body["prompt_sha256"], after.asked_close) == (0, ["asleep"], None, {})
+    after, body, _ = run_tick(initial_state(account()), given)
+    assert (decider.call_count, body["flags"], body["prompt_sha256"], after.asked_close) == (0, ["asleep"], None, {})
     held = Position("BTC", Decimal("0.01"), Decimal(1_000), NOW - HOUR_MS)
-    after, body, _ = one_tick(begun(replace(account(), positions={"BTC": held})), given)
-    assert (decider.asked, body["flags"], after.asked_close) == (1, [], {"BTC": 100_000.0})
+    after, body, _ = run_tick(initial_state(replace(account(), positions={"BTC": held})), given)
+    assert (decider.call_count, body["flags"], after.asked_close) == (1, [], {"BTC": 100_000.0})
 
 
 def test_of_a_no_op_the_next_tick_shows_nothing_but_its_flag() -> None:
     for intents, flags in (((), ("no_decision",)), (({"action": "no_op", "reason": "secret plan"},), ())):
-        after, _, _ = one_tick(begun(account()), ports(CountingDecider(intents, flags)))
+        after, _, _ = run_tick(initial_state(account()), ports(CountingDecider(intents, flags)))
         assert after.last is not None
         assert (after.last.outcome, after.last.flag) == ("noop", flags[0] if flags else "")
         assert (after.last.proposal, after.last.code, after.last.detail) == ("", "", "")
 
 
 def test_of_a_refusal_the_next_tick_shows_the_proposal_the_code_and_the_detail() -> None:
-    after, _, _ = one_tick(begun(account()), ports(CountingDecider(({**OPEN, "size_usd": 2_501},))))
+    after, _, _ = run_tick(initial_state(account()), ports(CountingDecider(({**OPEN, "size_usd": 2_501},))))
     assert after.last is not None
     assert (after.last.outcome, after.last.code) == ("refused", "R3_POSITION_CAP")
     assert '"size_usd":2501' in after.last.proposal
@@ -188,9 +188,9 @@ def test_of_a_refusal_the_next_tick_shows_the_proposal_the_code_and_the_detail()
 
 def test_a_refusing_broker_makes_it_r13_with_its_own_words() -> None:
     order = WorkingOrder("o1", "limit", "BTC", 1, Decimal("0.001"), NOW, NOW, Decimal(99_000))
-    state = begun(replace(account(), orders=(order,)))
+    state = initial_state(replace(account(), orders=(order,)))
     cancel = {"action": "cancel", "symbol": "BTC", "order_id": "o1", "reason": "off"}
-    after, body, _ = one_tick(state, ports(CountingDecider((OPEN, cancel)), RefusingBroker()))
+    after, body, _ = run_tick(state, ports(CountingDecider((OPEN, cancel)), RefusingBroker()))
     assert [(verdict["code"], verdict["detail"]) for verdict in body["verdicts"]] == [
         ("R13_VENUE", "no BTC today"),
         ("R13_VENUE", "o1 is gone"),
@@ -203,7 +203,7 @@ def test_a_refusing_broker_makes_it_r13_with_its_own_words() -> None:
 def test_e22_identical_intents_in_one_tick_send_one_order() -> None:
     broker = CountingBroker()
     turned = dict(reversed(OPEN.items()))
-    after, body, _ = one_tick(begun(account()), ports(CountingDecider((OPEN, turned, OPEN)), broker))
+    after, body, _ = run_tick(initial_state(account()), ports(CountingDecider((OPEN, turned, OPEN)), broker))
     assert len(broker.sent) == len(after.world.orders) == len(after.accepted_opens) == 1
     assert [(verdict["outcome"], verdict["duplicate"]) for verdict in body["verdicts"]] == [
         ("allowed", False),
@@ -217,25 +217,27 @@ def test_e22_the_same_cancel_twice_is_sent_once() -> None:
     broker = CountingBroker()
     order = WorkingOrder("o1", "limit", "BTC", 1, Decimal("0.001"), NOW, NOW, Decimal(99_000))
     cancel = {"action": "cancel", "symbol": "BTC", "order_id": "o1", "reason": "off"}
-    _, body, _ = one_tick(begun(replace(account(), orders=(order,))), ports(CountingDecider((cancel, cancel)), broker))
+    _, body, _ = run_tick(
+        initial_state(replace(account(), orders=(order,))), ports(CountingDecider((cancel, cancel)), broker)
+    )
     assert broker.cancelled == ["o1"]
     assert [verdict["outcome"] for verdict in body["verdicts"]] == ["allowed", "allowed"]
 
 
 def test_later_intents_of_a_tick_are_judged_on_what_the_earlier_ones_did() -> None:
     first, second = {**OPEN, "size_usd": 2_000}, {**OPEN, "size_usd": 600}
-    _, body, _ = one_tick(begun(account()), ports(CountingDecider((first, second))))
+    _, body, _ = run_tick(initial_state(account()), ports(CountingDecider((first, second))))
     assert [verdict["code"] for verdict in body["verdicts"]] == [None, "R3_POSITION_CAP"]
 
 
-def broken_check(case: PerpCase) -> Finding:
+def raising_check(case: PerpCase) -> Finding:
     raise ZeroDivisionError("a rule with a bug")
 
 
 @pytest.fixture
 def a_broken_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = tuple(
-        Rule(rule.code, rule.scope, broken_check, rule.doc) if rule.code == "R9_MARGIN" else rule
+        Rule(rule.code, rule.scope, raising_check, rule.doc) if rule.code == "R9_MARGIN" else rule
         for rule in rule_book.RULES
     )
     monkeypatch.setattr(rule_book, "RULES", broken)
@@ -244,8 +246,8 @@ def a_broken_rule(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("a_broken_rule")
 def test_a_rule_that_breaks_refuses_and_halts_the_account_once() -> None:
     order = WorkingOrder("o1", "limit", "BTC", 1, Decimal("0.001"), NOW, NOW, Decimal(99_000))
-    state = begun(replace(account(), orders=(order,)))
-    after, body, _ = one_tick(state, ports(CountingDecider((OPEN, {**OPEN, "size_usd": 999}))))
+    state = initial_state(replace(account(), orders=(order,)))
+    after, body, _ = run_tick(state, ports(CountingDecider((OPEN, {**OPEN, "size_usd": 999}))))
     assert [(verdict["outcome"], verdict["code"]) for verdict in body["verdicts"]] == [
         ("refused", "R9_MARGIN"),
         ("refused", "R8_HALTED"),
@@ -261,27 +263,27 @@ def test_a_rule_that_breaks_refuses_and_halts_the_account_once() -> None:
 def test_a_broken_rule_about_opens_does_not_trap_a_position() -> None:
     held = Position("BTC", Decimal("0.01"), Decimal(1_000), NOW - HOUR_MS)
     decider = CountingDecider((OPEN, {"action": "close", "symbol": "BTC", "reason": "out"}))
-    after, body, _ = one_tick(begun(replace(account(), positions={"BTC": held})), ports(decider))
+    after, body, _ = run_tick(initial_state(replace(account(), positions={"BTC": held})), ports(decider))
     assert [verdict["outcome"] for verdict in body["verdicts"]] == ["refused", "allowed"]
     assert [order.kind for order in after.world.orders] == ["close"]
 
 
 def test_model_errors_are_counted_and_forgotten_after_an_answer() -> None:
     failing, fine = ports(CountingDecider(flags=("model_error",))), ports(CountingDecider())
-    state = begun(account())
+    state = initial_state(account())
     for count in (1, 2, 3):
-        state, _, _ = one_tick(state, failing)
+        state, _, _ = run_tick(state, failing)
         assert state.model_errors == count
-    state, _, _ = one_tick(state, fine)
+    state, _, _ = run_tick(state, fine)
     assert state.model_errors == 0
 
 
 def test_e26_the_recorded_verdict_can_be_reached_again_from_the_stored_state_and_proposal() -> None:
     """E26: the state stored before the tick and the proposal in the snapshot give the verdict in the snapshot."""
     given = ports(CountingDecider(({**OPEN, "size_usd": Decimal("2500.01"), "stop_loss": Decimal("99000.5")},)))
-    state = begun(account())
+    state = initial_state(account())
     stored = codec.dumps(state)
-    _, _, record = one_tick(state, given)
+    _, _, record = run_tick(state, given)
     body = codec.loads_exact(record.covered)
     again = guard(given.limits, TERMS, read_state(codec.loads(stored)), body["proposals"][0], NOW).verdict
     assert (again.outcome, again.code) == (body["verdicts"][0]["outcome"], body["verdicts"][0]["code"])
@@ -292,14 +294,14 @@ def test_e26_the_recorded_verdict_can_be_reached_again_from_the_stored_state_and
 
 def test_the_digest_covers_no_prompt_text_but_its_digest() -> None:
     kept = ports(CountingDecider((OPEN,)))
-    _, _, one = one_tick(begun(account()), kept)
-    _, _, other = one_tick(begun(account()), replace(kept, keep_prompts=False))
+    _, _, one = run_tick(initial_state(account()), kept)
+    _, _, other = run_tick(initial_state(account()), replace(kept, keep_prompts=False))
     assert one.digest == other.digest
     assert codec.loads(other.extra)["prompt"] is None
 
 
 def test_half_a_surrogate_pair_in_a_reason_does_not_stop_the_run() -> None:
-    after, body, _ = one_tick(begun(account()), ports(CountingDecider(({**OPEN, "reason": "\ud800"},))))
+    after, body, _ = run_tick(initial_state(account()), ports(CountingDecider(({**OPEN, "reason": "\ud800"},))))
     assert [verdict["outcome"] for verdict in body["verdicts"]] == ["allowed"]
     assert read_state(codec.loads(codec.dumps(after))) == after
 
@@ -312,7 +314,7 @@ def test_what_is_foreseen_of_a_hold_is_what_the_tick_does(wake_when: list[Any], 
     positions = {"BTC": Position("BTC", Decimal("0.01"), Decimal(1_000), NOW - HOUR_MS)} if held else {}
     decider = CountingDecider(())
     given = ports(decider, schedule={"every": "5m", "wake_when": wake_when})
-    state = begun(replace(account(cash), positions=positions), model_errors=2)
+    state = initial_state(replace(account(cash), positions=positions), model_errors=2)
     after, observation = foresee(state, NOW, (), given)
     done = asyncio.run(tick(state, NOW, WorldEvents(), given))
     assert after == replace(done.state, seq=after.seq, prev_digest=after.prev_digest)

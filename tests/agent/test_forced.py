@@ -34,11 +34,11 @@ NO_ANSWERS: dict[str, tuple[Line, str]] = {
 }
 
 
-def forms(table: ScriptedLoop) -> list[tuple[str, str | None, int]]:
+def request_forms(table: ScriptedLoop) -> list[tuple[str, str | None, int]]:
     return [(request.answer, request.must_call, len(request.tools)) for request in table.model.requests]
 
 
-def heard(table: ScriptedLoop, step: int) -> str:
+def messages_text(table: ScriptedLoop, step: int) -> str:
     return "\n".join(table.messages_after(step))
 
 
@@ -48,7 +48,7 @@ def test_a_reply_without_a_decision_is_answered_with_the_reason_while_a_step_is_
     decision = table.run()
     assert decision.intents == (OPEN,)
     result = {"the reply was text, not a call": "You did not call a tool"}.get(why, why)
-    assert result.lower() in heard(table, 1).lower() or table.messages_after(1) == ["seen"]
+    assert result.lower() in messages_text(table, 1).lower() or table.messages_after(1) == ["seen"]
     assert [message.role for message in table.model.requests[1].messages[:2]] == ["user", "assistant"]
 
 
@@ -59,11 +59,11 @@ def test_a_last_step_without_a_decision_is_followed_by_the_schema_form_which_sta
     table = ScriptedLoop([reply, says(ANSWER)], [echo_tool()], max_steps=1, repairs="beyond")
     decision = table.run()
     assert (decision.intents, decision.flags, len(decision.steps)) == ((OPEN,), (), 2)
-    assert forms(table) == [("call", TERMINAL, 1), ("schema", TERMINAL, 1)]
-    assert heard(table, 1).endswith(ASK)
+    assert request_forms(table) == [("call", TERMINAL, 1), ("schema", TERMINAL, 1)]
+    assert messages_text(table, 1).endswith(ASK)
     if why == "the reply called look, which decides nothing":
         why = "there is no tool 'look'; only the decision is left at this step"
-    assert why.lower() in heard(table, 1).lower()
+    assert why.lower() in messages_text(table, 1).lower()
 
 
 @pytest.mark.parametrize(("reply", "why"), NO_ANSWERS.values(), ids=NO_ANSWERS)
@@ -77,7 +77,7 @@ def test_the_repair_question_says_what_was_wrong_and_is_the_last() -> None:
     table = ScriptedLoop([says("hm"), says(WRONG), says(ANSWER)], max_steps=1, repairs="beyond")
     assert table.run().intents == (OPEN,)
     assert table.messages_after(2) == [f"Invalid proposal: open_long needs size_usd. {ASK}"]
-    assert [answer for answer, _, _ in forms(table)] == ["call", "schema", "schema"]
+    assert [answer for answer, _, _ in request_forms(table)] == ["call", "schema", "schema"]
 
 
 @pytest.mark.parametrize("forcing", ["call", "schema"])
@@ -93,20 +93,20 @@ def test_the_last_step_of_a_model_that_cannot_be_forced_asks_for_the_schema() ->
     table = ScriptedLoop([calls("look"), says(ANSWER)], [echo_tool(answer="seen")], max_steps=2, forcing="schema")
     decision = table.run()
     assert decision.intents == (OPEN,)
-    assert forms(table) == [("call", None, 2), ("schema", TERMINAL, 1)]
+    assert request_forms(table) == [("call", None, 2), ("schema", TERMINAL, 1)]
     assert table.messages_after(1) == [f"seen\n{ASK}"]
 
 
 def test_a_model_that_cannot_be_forced_and_has_no_tools_is_asked_for_the_schema_at_once() -> None:
     table = ScriptedLoop([says(WRONG), says(ANSWER)], max_steps=5, forcing="schema")
     assert table.run().intents == (OPEN,)
-    assert forms(table) == [("schema", TERMINAL, 1)] * 2
+    assert request_forms(table) == [("schema", TERMINAL, 1)] * 2
 
 
 def test_a_model_that_cannot_be_forced_and_only_talks_is_asked_for_the_schema_at_the_next_step() -> None:
     table = ScriptedLoop([says("Let me think."), says(ANSWER)], [echo_tool()], max_steps=5, forcing="schema")
     assert table.run().intents == (OPEN,)
-    assert forms(table) == [("call", None, 2), ("schema", TERMINAL, 1)]
+    assert request_forms(table) == [("call", None, 2), ("schema", TERMINAL, 1)]
     assert table.messages_after(1) == [f"The reply was text, not a call. {ASK}"]
 
 
@@ -116,8 +116,8 @@ def test_a_refused_answer_in_schema_form_is_reported_and_may_be_mended() -> None
         [says(ANSWER), says(json.dumps(small))], forcing="schema", retry_refused=1, verdicts=[REFUSED, ALLOWED]
     )
     assert table.run().intents == (small,)
-    assert "R3_POSITION_CAP" in heard(table, 1)
-    assert heard(table, 1).endswith(ASK)
+    assert "R3_POSITION_CAP" in messages_text(table, 1)
+    assert messages_text(table, 1).endswith(ASK)
 
 
 def test_a_refused_proposal_that_still_counts_needs_no_rescue() -> None:

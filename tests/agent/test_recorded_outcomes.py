@@ -30,7 +30,7 @@ def chat_replies() -> tuple[tuple[Exchange, ModelReply], ...]:
     return tuple((exchange, reply) for exchange, reply in found if isinstance(reply, ModelReply))
 
 
-def recorded(place: str) -> ModelReply:
+def recorded_reply(place: str) -> ModelReply:
     """The reply of one exchange, named by the end of its place."""
     (exchange,) = [one for one in exchanges() if one.id.endswith(place)]
     reply = parse(exchange)
@@ -38,7 +38,7 @@ def recorded(place: str) -> ModelReply:
     return reply
 
 
-def after(reply: ModelReply, terminal: str = "decide", *looks: str) -> tuple[ScriptedLoop, str]:
+def run_after_reply(reply: ModelReply, terminal: str = "decide", *looks: str) -> tuple[ScriptedLoop, str]:
     """A tick whose model first gives a recorded reply and then decides; and what it was told in between."""
     table = ScriptedLoop(
         [reply, calls(terminal, **OPEN)], [echo_tool(name, answer="seen") for name in looks], terminal=terminal
@@ -54,14 +54,14 @@ def after(reply: ModelReply, terminal: str = "decide", *looks: str) -> tuple[Scr
     ids=["plain", "stream"],
 )
 def test_a_call_that_the_provider_rejected_is_read_by_us_and_answered_with_what_is_wrong(place: str) -> None:
-    table, result = after(recorded(place), "get_something_by_name")
+    table, result = run_after_reply(recorded_reply(place), "get_something_by_name")
     assert result.startswith("invalid proposal: unknown key")
     (sent,) = [message for message in table.model.requests[1].messages if message.role == "assistant"]
     assert [call.name for call in sent.calls] == ["get_something_by_name"]
 
 
 def test_text_under_a_forced_choice_is_reported_in_the_providers_words() -> None:
-    _, result = after(recorded("test_tool_use_failed_error_with_text.yaml#0"))
+    _, result = run_after_reply(recorded_reply("test_tool_use_failed_error_with_text.yaml#0"))
     assert result.startswith("Tool choice is required, but model did not call a tool. Call decide")
 
 
@@ -70,7 +70,7 @@ def test_the_terminal_call_next_to_another_is_judged_and_the_other_is_run() -> N
     assert both
     for reply in both:
         (other,) = {call.name for call in reply.calls} - {"final_result"}
-        table, _ = after(reply, "final_result", other)
+        table, _ = run_after_reply(reply, "final_result", other)
         result = dict(zip([call.name for call in reply.calls], table.messages_after(1), strict=True))
         assert result[other] == "seen"
         assert result["final_result"].startswith("invalid proposal: ")
@@ -84,9 +84,9 @@ def test_the_terminal_call_next_to_another_is_judged_and_the_other_is_run() -> N
 def test_a_reply_cut_off_before_its_first_word_is_answered_with_a_request_to_be_shorter_and_keeps_its_tokens(
     place: str,
 ) -> None:
-    reply = recorded(place)
+    reply = recorded_reply(place)
     assert (reply.text, reply.calls, reply.finish_reason) == ("", (), "length")
-    _, result = after(reply)
+    _, result = run_after_reply(reply)
     assert result.lower().startswith(CUT)
     decision = ScriptedLoop([reply] * 3, max_steps=1, repairs="beyond").run()
     assert (decision.flags, decision.finish_reason, decision.text) == (
@@ -98,8 +98,8 @@ def test_a_reply_cut_off_before_its_first_word_is_answered_with_a_request_to_be_
 
 
 def test_a_blocked_question_is_reported_and_ends_in_a_no_op_that_names_the_block() -> None:
-    reply = recorded("test_google_model_armor_prompt_template_text_gets_blocked.yaml#1")
-    _, result = after(reply)
+    reply = recorded_reply("test_google_model_armor_prompt_template_text_gets_blocked.yaml#1")
+    _, result = run_after_reply(reply)
     assert result.startswith("The provider blocked the question")
     table = ScriptedLoop([reply] * 3, max_steps=1, repairs="beyond")
     decision = table.run()

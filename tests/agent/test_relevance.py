@@ -130,7 +130,7 @@ def test_a_headline_with_a_few_words_more_is_found_among_others_exactly_when_it_
 # What counts as relevant ----------------------------------------------------------------------------------------------
 
 
-def order(*items: NewsItem, symbols: tuple[str, ...] = ("BTC",)) -> list[str]:
+def ranked_texts(*items: NewsItem, symbols: tuple[str, ...] = ("BTC",)) -> list[str]:
     return [story.item.text for story in Ranking(symbols, WORDS, 6).choose(newest_first(list(items)), 10)]
 
 
@@ -141,8 +141,8 @@ def test_a_coin_counts_by_ticker_by_name_and_by_the_sources_own_tag():
         headline("Bitcoin slips", 200),
         headline("A coin slips", 200, symbols=("BTC",)),
     ):
-        assert order(plain, named)[0] == named.text
-    assert order(plain, headline("btc slips", 200))[0] == plain.text  # tickers are often words: only in capitals
+        assert ranked_texts(plain, named)[0] == named.text
+    assert ranked_texts(plain, headline("btc slips", 200))[0] == plain.text  # tickers are often words: only in capitals
 
 
 @pytest.mark.parametrize(
@@ -174,17 +174,17 @@ def test_a_coin_is_named_by_its_ticker_in_capitals_or_by_its_name(symbol, text, 
 
 
 def test_of_two_that_say_the_same_much_the_fresher_comes_first():
-    assert order(headline("BTC and oil", 300), headline("BTC and gas", 20)) == ["BTC and gas", "BTC and oil"]
+    assert ranked_texts(headline("BTC and oil", 300), headline("BTC and gas", 20)) == ["BTC and gas", "BTC and oil"]
 
 
 def test_a_rare_word_of_the_strategy_beats_a_name_that_everyone_writes():
     crowd = [headline(f"Bitcoin story {name}", 30) for name in ("one", "two", "three", "four", "five", "six", "seven")]
-    assert order(*crowd, headline("Funding resets across venues", 30))[0] == "Funding resets across venues"
+    assert ranked_texts(*crowd, headline("Funding resets across venues", 30))[0] == "Funding resets across venues"
 
 
 def test_a_half_life_is_half_the_window():
     old, new = headline("BTC funding resets", 180), headline("BTC funding resets halving", 0)
-    assert order(old, new)[0] == new.text
+    assert ranked_texts(old, new)[0] == new.text
 
 
 def test_words_in_the_plural_are_the_same_word_but_turning_words_are_left_alone():
@@ -296,7 +296,7 @@ SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "news" / "btc
 
 
 @pytest.fixture(scope="module")
-def real() -> list[NewsItem]:
+def recorded_news() -> list[NewsItem]:
     if not SHARED.is_file():
         pytest.skip("needs ../shared/data/news")
     rows = pl.read_parquet(SHARED).with_columns(pl.col("published").dt.epoch("ms")).iter_rows()
@@ -304,18 +304,20 @@ def real() -> list[NewsItem]:
     return sorted(items, key=lambda item: (item.available_at, item.published_at, item.text))
 
 
-def cuts_hold(real: list[NewsItem], cuts: int) -> None:
+def check_cuts(recorded_news: list[NewsItem], cuts: int) -> None:
     random = Random(5)
     skill = skill_of(context={"news_lookback_hours": 24})
     words, warm = words_of(skill.strategy.texts().values()), Memo(skill)
-    whole = market_of(news=real)
-    arrivals = [item.available_at for item in real]
+    whole = market_of(news=recorded_news)
+    arrivals = [item.available_at for item in recorded_news]
     filled = 0
     for _ in range(cuts):
         at = random.choice(arrivals) + random.choice((-1, 0, 1, 7 * MINUTE_MS))
-        known = real[max(0, bisect_right(arrivals, at) - 400) : bisect_right(arrivals, at)]
+        known = recorded_news[max(0, bisect_right(arrivals, at) - 400) : bisect_right(arrivals, at)]
         spoilt = [
-            replace(item, text=f"BTC funding {item.text}", sentiment=1.0) for item in real if item.available_at > at
+            replace(item, text=f"BTC funding {item.text}", sentiment=1.0)
+            for item in recorded_news
+            if item.available_at > at
         ]
         scene = Scene(skill, whole, at=at)
         shown = news.render(scene.observe(), warm)
@@ -327,10 +329,10 @@ def cuts_hold(real: list[NewsItem], cuts: int) -> None:
     assert filled > cuts // 2  # most cuts have news to compare
 
 
-def test_real_news_rank_as_the_reference_says_and_know_nothing_of_later_ones(real):
-    cuts_hold(real, 12)
+def test_real_news_rank_as_the_reference_says_and_know_nothing_of_later_ones(recorded_news):
+    check_cuts(recorded_news, 12)
 
 
 @pytest.mark.proof
-def test_real_news_hold_at_many_cuts(real):
-    cuts_hold(real, 1_000)
+def test_real_news_hold_at_many_cuts(recorded_news):
+    check_cuts(recorded_news, 1_000)

@@ -9,13 +9,14 @@ from pitboss.agent.loop import PROSE, ToolLoop
 from pitboss.agent.prompt import Prompt
 from pitboss.core.decision_format import DecisionFormat, TextDecision
 from pitboss.core.intent import Decision
-from pitboss.core.ports import ModelReply, ModelRequest, ToolCall
+from pitboss.core.ports import ModelReply, ToolCall
 from pitboss.core.verdict import Verdict
+from pitboss.models.scripted import ScriptedModel
 
 SCHEMA = {"type": "object", "properties": {"actions": {"type": "array"}}}
 
 
-def read(raw: Any) -> tuple[Any, list[str]]:
+def read_actions(raw: Any) -> tuple[Any, list[str]]:
     return (raw, []) if isinstance(raw, dict) and isinstance(raw.get("actions"), list) else (None, ["no actions"])
 
 
@@ -26,7 +27,7 @@ def read_text(text: str) -> TextDecision:
 
 
 FORMAT = DecisionFormat(
-    "act", "Act.", SCHEMA, read, "none", read_text=read_text, split=lambda raw: tuple(raw["actions"])
+    "act", "Act.", SCHEMA, read_actions, "none", read_text=read_text, split=lambda raw: tuple(raw["actions"])
 )
 
 
@@ -40,20 +41,8 @@ class FixedContext:
         return observation
 
 
-class ScriptedModel:
-    """A model that returns the given replies in turn."""
-
-    def __init__(self, *replies: ModelReply) -> None:
-        self.replies = list(replies)
-        self.requests: list[ModelRequest] = []
-
-    async def complete(self, request: ModelRequest) -> ModelReply:
-        self.requests.append(request)
-        return self.replies[len(self.requests) - 1]
-
-
 def decide(*replies: ModelReply, retries: int = 0, refused: tuple[str, ...] = ()) -> tuple[Decision, ScriptedModel]:
-    model = ScriptedModel(*replies)
+    model = ScriptedModel(replies)
     loop = ToolLoop("m", model, FixedContext(), lambda observation, judge: {}, FORMAT, 4, retries)
 
     def judge(intent: Any) -> Verdict:

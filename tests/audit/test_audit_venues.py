@@ -27,7 +27,7 @@ SKILL = {
 
 
 @pytest.fixture(scope="module")
-def minutes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def minute_lake_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("minutes")
     at = np.arange(FROM - 3 * HOUR_MS, FROM + 3 * 24 * HOUR_MS, MINUTE_MS)
     price = 80_000 * np.exp(np.cumsum(np.random.default_rng(3).normal(0, 4e-4, len(at))))
@@ -37,24 +37,28 @@ def minutes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
-def test_an_honest_predict_run_shows_no_difference_with_its_heuristic_and_with_its_tools(minutes: Path) -> None:
-    found = run_audit(minutes, SKILL, 4, **SPAN)
+def test_an_honest_predict_run_shows_no_difference_with_its_heuristic_and_with_its_tools(
+    minute_lake_home: Path,
+) -> None:
+    found = run_audit(minute_lake_home, SKILL, 4, **SPAN)
     assert (found.leaks, found.result.cuts) == (set(), 4)
     assert [run.name for run in found.setup.runs] == ["policy/alternate", "standin/analyst"]
     assert {PROMPT, DECISION, EVENTS, STATE, "tool btc_candles"} <= set(found.result.counts)
 
 
-def test_prices_that_come_one_update_early_are_found_on_predict(minutes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_prices_that_come_one_update_early_are_found_on_predict(
+    minute_lake_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     honest = PredictCourse.tick_offsets
 
     def ahead(self: PredictCourse) -> list[int]:
         return [min(len(self.updates), offset + 1) for offset in honest(self)]
 
     monkeypatch.setattr(PredictCourse, "tick_offsets", ahead)
-    found = run_audit(minutes, SKILL, cuts=2, **SPAN)
+    found = run_audit(minute_lake_home, SKILL, cuts=2, **SPAN)
     assert {EVENTS, STATE} <= found.leaks
 
 
-def test_a_view_one_bar_ahead_is_found_on_predict(minutes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_view_one_bar_ahead_is_found_on_predict(minute_lake_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Market, "view", lambda self, at: View(self, at + MINUTE_MS))
-    assert "tool btc_candles" in run_audit(minutes, SKILL, cuts=2, **SPAN).leaks
+    assert "tool btc_candles" in run_audit(minute_lake_home, SKILL, cuts=2, **SPAN).leaks

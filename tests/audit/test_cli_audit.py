@@ -82,7 +82,7 @@ def test_a_tool_file_is_audited_and_a_leak_in_it_is_shown(
 def test_a_stored_run_is_audited_with_its_own_decisions(
     home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], model: str
 ) -> None:
-    run = stored(home, tmp_path, capsys, model)
+    run = stored_run_id(home, tmp_path, capsys, model)
     code, out, _ = run_command(capsys, "audit", "lookahead", "--run", run, "--cuts", 2, "--json", "--home", home)
     found = json.loads(out)
     assert (code, found["cuts"], found["differences"]) == (0, 2, 0)
@@ -107,7 +107,7 @@ def test_a_stored_run_with_a_prompt_from_the_future_is_found_by_its_digest(
     """Recorded by a program with a leak, and audited by one without: no prompt of it can be rebuilt."""
     with monkeypatch.context() as leaky:
         leaky.setattr(Market, "view", lambda self, at: View(self, at + HOUR_MS))
-        run = stored(home, tmp_path, capsys, "standin/analyst")
+        run = stored_run_id(home, tmp_path, capsys, "standin/analyst")
     code, out, _ = run_command(capsys, "audit", "lookahead", "--run", run, "--cuts", 2, "--json", "--home", home)
     found = json.loads(out)
     assert code == 1
@@ -118,7 +118,7 @@ def test_a_stored_run_with_a_prompt_from_the_future_is_found_by_its_digest(
     assert (code, futures) == (1, {"deleted", "changed"})
 
 
-def stored(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], model: str) -> str:
+def stored_run_id(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], model: str) -> str:
     """The id of a run of the skill."""
     skill = tmp_path / "little.yaml"
     skill.write_text(SKILL)

@@ -116,7 +116,7 @@ def next_hour_of_points(self: View, kind: str, symbol: str, lookback: int, until
     return HONEST_POINTS(View(self._market, self.at + HOUR_MS), kind, symbol, lookback)
 
 
-def news_counted(self: View) -> int:
+def count_all_news(self: View) -> int:
     """News is counted before it has come."""
     return len(self._market.news)
 
@@ -132,7 +132,7 @@ WAKING = {"schedule": {"every": "1h", "wake_when": ["new_news"]}}
         ("news", news_by_publication, {PROMPT, "section News"}, {}),
         ("events", events_by_schedule, {PROMPT, "section Upcoming events"}, {}),
         ("points", next_hour_of_points, {"tool get_funding_rate", "tool get_open_interest"}, {}),
-        ("news_count", news_counted, {STATE}, WAKING),
+        ("news_count", count_all_news, {STATE}, WAKING),
     ],
 )
 def test_a_leaky_view_is_found_wherever_it_shows(
@@ -153,7 +153,7 @@ async def last_of_everything(context: ToolContext, arguments: Mapping[str, Any])
     return str(context.observation.view._market.bars["BTC", "5m"].close[-1])
 
 
-async def all_times(context: ToolContext, arguments: Mapping[str, Any]) -> str:
+async def count_all_bars(context: ToolContext, arguments: Mapping[str, Any]) -> str:
     """How far the data goes, the future included."""
     del arguments
     return str(len(context.observation.view._market.bars["ETH", "5m"]))
@@ -178,7 +178,7 @@ async def later_recording(context: ToolContext, arguments: Mapping[str, Any]) ->
 
 
 def test_leaky_tools_are_found_and_nothing_else_is_blamed(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    looks = (last_of_everything, all_times, later_decisions, later_receipts, later_recording)
+    looks = (last_of_everything, count_all_bars, later_decisions, later_receipts, later_recording)
     tools = {Path(f"{look.__name__}.py"): tool_without_arguments(look, look.__name__) for look in looks}
     monkeypatch.setattr(preparation, "load_tool", tools.__getitem__)
     monkeypatch.setattr(Analyst, "complete", trades_often)

@@ -44,18 +44,18 @@ def listed(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def survivors(self: View, symbol: str) -> bool:
+def is_never_delisted(self: View, symbol: str) -> bool:
     """A universe of those that will be there in the end."""
     listing = self._market.listings.get(symbol)
     return listing is None or listing.delisted_at is None
 
 
-def soon_listed(self: View, symbol: str) -> bool:
+def is_listed_in_an_hour(self: View, symbol: str) -> bool:
     """A symbol counts as listed an hour before it is."""
     return HONEST(View(self._market, self.at + HOUR_MS), symbol)
 
 
-def forewarned(self: View, symbol: str) -> Instant | None:
+def unannounced_delisting(self: View, symbol: str) -> Instant | None:
     """The end of a listing before it was announced."""
     listing = self._market.listings.get(symbol)
     return None if listing is None else listing.delisted_at
@@ -64,7 +64,10 @@ def forewarned(self: View, symbol: str) -> Instant | None:
 HONEST = View.listed
 
 
-@pytest.mark.parametrize(("method", "view"), [("listed", survivors), ("listed", soon_listed), ("ends_at", forewarned)])
+@pytest.mark.parametrize(
+    ("method", "view"),
+    [("listed", is_never_delisted), ("listed", is_listed_in_an_hour), ("ends_at", unannounced_delisting)],
+)
 def test_a_universe_chosen_by_who_is_listed_later_is_found(
     listed: Path, monkeypatch: pytest.MonkeyPatch, method: str, view: Any
 ) -> None:

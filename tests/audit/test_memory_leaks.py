@@ -26,7 +26,7 @@ REFLECTS = skill(
 
 
 @pytest.fixture(autouse=True)
-def trading(monkeypatch: pytest.MonkeyPatch) -> None:
+def frequent_trading(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Analyst, "complete", trades_often)
 
 

@@ -84,18 +84,18 @@ def market(
     )
 
 
-def exam(windows: int = 40, seed: int = 0, days: int = 420, **more: object) -> Exam:
+def exam_of(windows: int = 40, seed: int = 0, days: int = 420, **more: object) -> Exam:
     return make_exam(
         market(days, **more), *bars_shown(), SYMBOLS, START + 40 * DAY_MS, START + days * DAY_MS, windows, seed
     )  # type: ignore[arg-type]
 
 
 @cache
-def year() -> Exam:
-    return exam(60)
+def year_exam() -> Exam:
+    return exam_of(60)
 
 
-def guessed(one: Exam, salt: str) -> RecognitionResult:
+def guess_result(one: Exam, salt: str) -> RecognitionResult:
     """Somebody who guesses by a throw of dice on the words."""
     return judge(
         one,
@@ -110,7 +110,7 @@ def guessed(one: Exam, salt: str) -> RecognitionResult:
 
 
 def test_truth_is_drawn_from_assets_and_periods_and_the_rest_is_offered_in_vain() -> None:
-    found = year()
+    found = year_exam()
     assert found.symbols == SYMBOLS
     assert set(SYMBOLS) < set(found.names)
     assert found.grain == "month"
@@ -123,20 +123,20 @@ def test_truth_is_drawn_from_assets_and_periods_and_the_rest_is_offered_in_vain(
 
 @pytest.mark.parametrize(("days", "grain"), [(420, "month"), (120, "week"), (50, "day")])
 def test_periods_are_as_coarse_as_leaves_enough_to_choose_from(days: int, grain: str) -> None:
-    found = exam(5, days=days)
+    found = exam_of(5, days=days)
     assert found.grain == grain
     assert len(found.periods) >= naming.MIN_PERIODS
 
 
 def test_the_same_seed_asks_the_same_and_another_one_asks_something_else() -> None:
-    assert exam(8) == exam(8)
-    assert exam(8).questions != exam(8, seed=1).questions
+    assert exam_of(8) == exam_of(8)
+    assert exam_of(8).questions != exam_of(8, seed=1).questions
 
 
 def test_scale_and_date_of_a_window_leave_no_trace_in_its_words() -> None:
     """The same bars, 4 times as dear and 91 days later, are shown by the same rows."""
-    here = exam(12)
-    dear = exam(12, scale=4.0)
+    here = exam_of(12)
+    dear = exam_of(12, scale=4.0)
     assert [one.user for one in here.questions] == [one.user for one in dear.questions]
     later = make_exam(
         market(start=START + 91 * DAY_MS), *bars_shown(), SYMBOLS, START + 131 * DAY_MS, START + 511 * DAY_MS, 400, 0
@@ -152,7 +152,7 @@ def test_scale_and_date_of_a_window_leave_no_trace_in_its_words() -> None:
 
 
 def test_no_true_date_or_price_is_shown() -> None:
-    for one in year().questions[:20]:
+    for one in year_exam().questions[:20]:
         tables = one.user.partition("\n\n")[2]
         assert re.search(r"20\d\d-", tables) is None
         assert not any(symbol in tables for symbol in SYMBOLS)
@@ -162,7 +162,7 @@ def test_no_true_date_or_price_is_shown() -> None:
 
 
 def test_tables_are_equally_long_wherever_the_window_stands() -> None:
-    lengths = {tuple(len(part.splitlines()) for part in one.user.split("### ")[1:]) for one in year().questions}
+    lengths = {tuple(len(part.splitlines()) for part in one.user.split("### ")[1:]) for one in year_exam().questions}
     assert len(lengths) == 1
 
 
@@ -181,7 +181,7 @@ def reply(**said: object) -> ModelReply:
 
 
 def test_answers_are_read_from_calls_and_from_text_and_whatever_else_is_wrong_for_a_reason() -> None:
-    one = year()
+    one = year_exam()
     period = one.periods[0]
     assert read_answer(reply(asset="btc", period=period), one) == RecognitionAnswer("BTC", period)
     assert read_answer(ModelReply(f'Well: {{"asset": "ETH", "period": "{period}"}}'), one) == RecognitionAnswer(
@@ -204,7 +204,7 @@ def test_answers_are_read_from_calls_and_from_text_and_whatever_else_is_wrong_fo
 
 
 def test_unusable_answers_are_wrong_and_shown_and_missing_ones_are_left_out() -> None:
-    one = year()
+    one = year_exam()
     guesses = [RecognitionAnswer(q.symbol, q.period) for q in one.questions[:10]]
     guesses += [RecognitionAnswer(problem=naming.REFUSED)] * 40 + [RecognitionAnswer(failed=True)] * 10
     found = judge(one, guesses)
@@ -215,7 +215,7 @@ def test_unusable_answers_are_wrong_and_shown_and_missing_ones_are_left_out() ->
 
 
 def test_hits_are_counted_on_each_side_of_an_instant() -> None:
-    one = year()
+    one = year_exam()
     at = parse_instant("2024-09-01")
     early = [q.end_at <= at for q in one.questions]
     found = judge(
@@ -230,7 +230,7 @@ def test_hits_are_counted_on_each_side_of_an_instant() -> None:
 
 
 def test_a_half_right_answer_counts_where_it_is_right() -> None:
-    one = year()
+    one = year_exam()
     found = judge(one, [RecognitionAnswer(q.symbol, "1999-01", naming.NOT_OFFERED) for q in one.questions])
     assert found.asset is not None
     assert found.period is not None
@@ -241,7 +241,7 @@ def test_a_half_right_answer_counts_where_it_is_right() -> None:
 
 
 def test_a_memory_stands_out() -> None:
-    one = year()
+    one = year_exam()
     found = judge(one, [RecognitionAnswer(q.symbol, q.period) for q in one.questions])
     assert found.period is not None
     assert found.period.p_adjusted < 0.001
@@ -254,7 +254,7 @@ def test_a_memory_stands_out() -> None:
 
 
 def test_three_assets_can_be_distinguished_by_luck_once_in_six_times() -> None:
-    one = year()
+    one = year_exam()
     found = judge(one, [RecognitionAnswer(q.symbol, q.period) for q in one.questions])
     assert found.asset is not None
     assert found.asset.p_value < 1e-9
@@ -264,38 +264,38 @@ def test_three_assets_can_be_distinguished_by_luck_once_in_six_times() -> None:
 
 @pytest.mark.parametrize("favourite", ["BTC", "SOL"])
 def test_always_the_same_answer_is_no_memory(favourite: str) -> None:
-    one = year()
+    one = year_exam()
     found = judge(one, [RecognitionAnswer(favourite, one.periods[3])] * 60)
     assert found.asset is not None
     assert found.period is not None
     assert min(found.asset.p_adjusted, found.period.p_adjusted) > ALPHA
 
 
-def alarms(trials: int, one: Exam) -> int:
+def count_false_alarms(trials: int, one: Exam) -> int:
     return sum(
         min(v.p_adjusted for v in (f.asset, f.period) if v) < ALPHA
-        for f in (guessed(one, str(n)) for n in range(trials))
+        for f in (guess_result(one, str(n)) for n in range(trials))
     )
 
 
 def test_guessing_is_seldom_taken_for_memory() -> None:
-    assert alarms(60, year()) <= 8
+    assert count_false_alarms(60, year_exam()) <= 8
 
 
 @pytest.mark.proof
 @pytest.mark.parametrize("days", [420, 120, 50])
 def test_guessing_is_taken_for_memory_in_at_most_one_of_twenty(days: int) -> None:
-    assert alarms(600, exam(40, days=days)) <= 600 * 0.05 + 3 * np.sqrt(600 * 0.05 * 0.95)
+    assert count_false_alarms(600, exam_of(40, days=days)) <= 600 * 0.05 + 3 * np.sqrt(600 * 0.05 * 0.95)
 
 
-def consistent(one: Exam, seed: int) -> RecognitionResult:
+def shuffled_names_result(one: Exam, seed: int) -> RecognitionResult:
     """Knows which windows belong together, but not what they are called: each period gets a name by luck."""
     name = dict(zip(one.periods, np.random.default_rng(seed).choice(one.periods, len(one.periods)), strict=True))
     return judge(one, [RecognitionAnswer(q.symbol, str(name[q.period])) for q in one.questions])
 
 
-def false_names(trials: int, one: Exam) -> tuple[int, int]:
-    found = [consistent(one, seed).period for seed in range(trials)]
+def count_false_names(trials: int, one: Exam) -> tuple[int, int]:
+    found = [shuffled_names_result(one, seed).period for seed in range(trials)]
     return (
         sum(v is not None and v.p_adjusted < ALPHA for v in found),
         sum(v is not None and 2 * v.p_value < ALPHA for v in found),
@@ -303,14 +303,14 @@ def false_names(trials: int, one: Exam) -> tuple[int, int]:
 
 
 def test_to_answer_like_windows_alike_is_no_memory_either() -> None:
-    weighed, counted = false_names(60, exam(60, days=120))
+    weighed, counted = count_false_names(60, exam_of(60, days=120))
     assert weighed <= 8
     assert counted > 8, "counting hits alone would have been fooled: this test can fail"
 
 
 @pytest.mark.proof
 def test_to_answer_like_windows_alike_is_taken_for_memory_in_at_most_one_of_twenty() -> None:
-    weighed, _ = false_names(600, exam(60, days=120))
+    weighed, _ = count_false_names(600, exam_of(60, days=120))
     assert weighed <= 600 * 0.05 + 3 * np.sqrt(600 * 0.05 * 0.95)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from memory_models import MarketMemory
-from test_naming import alarms, bars_shown
+from test_naming import bars_shown, count_false_alarms
 
 from pitboss.audit.recognition import ALPHA, Exam, RecognitionAnswer, judge, make_exam
 from pitboss.cli.main import main
@@ -24,7 +24,7 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def read(tmp_path_factory: pytest.TempPathFactory) -> tuple[Exam, MarketMemory]:
+def exam_and_memory(tmp_path_factory: pytest.TempPathFactory) -> tuple[Exam, MarketMemory]:
     home = tmp_path_factory.mktemp("real")
     assert main(["data", "import", str(DATA), "--venue", "binance", "--home", str(home)]) == 0
     market = load_market(Lake(home / "lake"), "binance", SYMBOLS, ["1h", "4h", "1d"], TO, from_at=FROM, with_news=False)
@@ -33,8 +33,8 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> tuple[Exam, MarketMemory]:
     return make_exam(market, *bars_shown(), SYMBOLS, FROM, TO, 60, 0), reader
 
 
-def test_a_model_that_has_memorised_the_bars_is_found(read: tuple[Exam, MarketMemory]) -> None:
-    exam, reader = read
+def test_a_model_that_has_memorised_the_bars_is_found(exam_and_memory: tuple[Exam, MarketMemory]) -> None:
+    exam, reader = exam_and_memory
     truth = {(one.symbol, one.end_at): one.period for one in exam.questions}
     result = [reader.recall(one.user) for one in exam.questions]
     found = judge(exam, [RecognitionAnswer(symbol, truth.get((symbol, at), "")) for symbol, at in result])
@@ -43,13 +43,13 @@ def test_a_model_that_has_memorised_the_bars_is_found(read: tuple[Exam, MarketMe
     assert found.period.p_adjusted < 0.001
 
 
-def test_guessing_is_taken_for_memory_in_at_most_one_of_twenty(read: tuple[Exam, MarketMemory]) -> None:
-    assert alarms(400, read[0]) <= 400 * 0.05 + 3 * np.sqrt(400 * 0.05 * 0.95)
+def test_guessing_is_taken_for_memory_in_at_most_one_of_twenty(exam_and_memory: tuple[Exam, MarketMemory]) -> None:
+    assert count_false_alarms(400, exam_and_memory[0]) <= 400 * 0.05 + 3 * np.sqrt(400 * 0.05 * 0.95)
 
 
-def test_to_know_how_much_assets_move_is_no_memory_of_when(read: tuple[Exam, MarketMemory]) -> None:
+def test_to_know_how_much_assets_move_is_no_memory_of_when(exam_and_memory: tuple[Exam, MarketMemory]) -> None:
     """Names an asset by how wild the bars are and a month by dice: the month is not held against it."""
-    exam, reader = read
+    exam, reader = exam_and_memory
     moves = {symbol: float(np.diff(np.log(bars.close)).std()) for symbol, bars in reader.hours.items()}
 
     def wild(words: str) -> float:

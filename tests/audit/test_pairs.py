@@ -18,17 +18,17 @@ from pitboss.venues.perp.assembly import PerpRequest
 FIRST = 19_000
 
 
-def courses(returns: np.ndarray, trades: tuple[tuple[int, bool], ...] = ()) -> list[DailyResults]:
+def daily_results(returns: np.ndarray, trades: tuple[tuple[int, bool], ...] = ()) -> list[DailyResults]:
     day = FIRST + np.arange(returns.shape[1])
     return [DailyResults(f"run{place}", day, row, trades) for place, row in enumerate(returns)]
 
 
-def pair(seed: int, days: int, repeats: int, edge: float = 0.0) -> ComparedDays:
+def compare_random_runs(seed: int, days: int, repeats: int, edge: float = 0.0) -> ComparedDays:
     """Both sides live through the same market and have luck of their own; the open one has an edge each day."""
     random = np.random.default_rng(seed)
     market = random.normal(0, 0.02, days)
     mine, theirs = (0.5 * market + random.normal(0, 0.005, (repeats, days)) for _ in range(2))
-    found = compare(courses(mine + edge), courses(theirs), seed)
+    found = compare(daily_results(mine + edge), daily_results(theirs), seed)
     assert found is not None
     return found
 
@@ -36,7 +36,7 @@ def pair(seed: int, days: int, repeats: int, edge: float = 0.0) -> ComparedDays:
 def test_the_figures_are_plain_means_of_the_runs_own() -> None:
     random = np.random.default_rng(3)
     mine, theirs = random.normal(0, 0.01, (2, 3, 40))
-    found = compare(courses(mine), courses(theirs))
+    found = compare(daily_results(mine), daily_results(theirs))
     assert found is not None
     total = found.figures["total_return_pct"]
     assert total.open.mean == pytest.approx(np.mean([np.prod(1 + row) - 1 for row in mine]) * 100)
@@ -50,7 +50,7 @@ def test_the_figures_are_plain_means_of_the_runs_own() -> None:
 
 def test_the_same_runs_twice_differ_by_nothing_with_certainty() -> None:
     mine = np.random.default_rng(1).normal(0, 0.01, (3, 30))
-    found = compare(courses(mine), courses(mine.copy()))
+    found = compare(daily_results(mine), daily_results(mine.copy()))
     assert found is not None
     assert found.identical
     assert found.figures[MAIN].difference.interval == (0.0, 0.0)
@@ -58,13 +58,13 @@ def test_the_same_runs_twice_differ_by_nothing_with_certainty() -> None:
 
 
 def test_an_edge_is_found_and_its_opposite_too() -> None:
-    assert pair(5, 60, 3, edge=0.01).direction == 1
-    assert pair(5, 60, 3, edge=-0.01).direction == -1
-    assert pair(5, 60, 3).direction == 0
+    assert compare_random_runs(5, 60, 3, edge=0.01).direction == 1
+    assert compare_random_runs(5, 60, 3, edge=-0.01).direction == -1
+    assert compare_random_runs(5, 60, 3).direction == 0
 
 
 def false_alarms(trials: int, days: int, repeats: int) -> int:
-    return sum(pair(seed, days, repeats).direction != 0 for seed in range(trials))
+    return sum(compare_random_runs(seed, days, repeats).direction != 0 for seed in range(trials))
 
 
 def test_luck_is_seldom_taken_for_an_edge() -> None:
@@ -82,28 +82,28 @@ def test_the_interval_over_days_holds_the_truth_as_often_as_it_says() -> None:
     """One repeat, days that are independent: the interval covers the days alone."""
     held = 0
     for seed in range(400):
-        main = pair(seed, 60, 1, edge=0.001).figures[MAIN].difference
+        main = compare_random_runs(seed, 60, 1, edge=0.001).figures[MAIN].difference
         assert main.interval is not None
         held += main.interval[0] <= 10 <= main.interval[1]
     assert held / 400 >= 0.91
 
 
 def test_one_pair_alone_and_few_days_cannot_tell() -> None:
-    alone = pair(2, 60, 1, edge=0.05)
+    alone = compare_random_runs(2, 60, 1, edge=0.05)
     assert alone.figures[MAIN].difference.side == 1
     assert alone.figures[MAIN].repeats.interval is None
     assert alone.direction == 0
-    short = pair(2, 10, 3, edge=0.05)
+    short = compare_random_runs(2, 10, 3, edge=0.05)
     assert short.figures[MAIN].difference.interval is None
     assert short.direction == 0
 
 
 def test_no_pair_no_day_no_answer() -> None:
     assert compare([], []) is None
-    empty = courses(np.zeros((2, 0)))
+    empty = daily_results(np.zeros((2, 0)))
     assert compare(empty, empty) is None
     with pytest.raises(ValueError, match="same days"):
-        compare(courses(np.zeros((1, 3))), courses(np.zeros((1, 4))))
+        compare(daily_results(np.zeros((1, 3))), daily_results(np.zeros((1, 4))))
 
 
 @settings(max_examples=15)
@@ -111,7 +111,7 @@ def test_no_pair_no_day_no_answer() -> None:
 def test_a_split_puts_every_day_and_every_trade_on_one_side(days: int, cut: int, repeats: int) -> None:
     random = np.random.default_rng(days)
     ends = tuple((int(FIRST + day) * DAY_MS + DAY_MS, bool(day % 2)) for day in range(days))
-    mine, theirs = (courses(random.normal(0, 0.01, (repeats, days)), ends) for _ in range(2))
+    mine, theirs = (daily_results(random.normal(0, 0.01, (repeats, days)), ends) for _ in range(2))
     found = split(mine, theirs, (FIRST + cut) * DAY_MS)
     before, after = (0 if side is None else side.days for side in (found.before, found.after))
     assert (before, after) == (min(max(cut, 0), days), days - min(max(cut, 0), days))
@@ -124,12 +124,12 @@ def test_a_split_puts_every_day_and_every_trade_on_one_side(days: int, cut: int,
 
 
 def test_the_same_seed_gives_the_same_digits() -> None:
-    assert pair(4, 40, 2).figures == pair(4, 40, 2).figures
+    assert compare_random_runs(4, 40, 2).figures == compare_random_runs(4, 40, 2).figures
 
 
 def test_runs_that_never_had_a_position_show_nothing() -> None:
     still = np.zeros((2, 30))
-    idle = compare(courses(still), courses(still.copy()))
+    idle = compare(daily_results(still), daily_results(still.copy()))
     assert idle is not None
     assert idle.idle
     report = MemorisationReport(
@@ -140,7 +140,7 @@ def test_runs_that_never_had_a_position_show_nothing() -> None:
     assert "no run ever had a position" in said.text
     moved = still.copy()
     moved[0, 3] = 0.01
-    traded = compare(courses(moved), courses(moved.copy()))
+    traded = compare(daily_results(moved), daily_results(moved.copy()))
     assert traded is not None
     assert not traded.idle
     (said,) = [one for one in conclusions(replace(report, comparison=traded)) if one.about == "pairs"]

@@ -52,7 +52,7 @@ def workspace(home: Path, tmp_path: Path) -> Iterator[Workspace]:
         yield opened
 
 
-def audited(workspace: Workspace, cuts: int = 4, **more: Any) -> LookaheadResult:
+def run_lookahead_audit(workspace: Workspace, cuts: int = 4, **more: Any) -> LookaheadResult:
     plain = plain_skill(["BTC"], "1h", tools={"built_in": [], "mcp_servers": [{"id": "little"}]})
 
     async def work() -> LookaheadResult:
@@ -62,7 +62,7 @@ def audited(workspace: Workspace, cuts: int = 4, **more: Any) -> LookaheadResult
 
 
 def test_recorded_answers_are_compared_and_what_cannot_be_is_named(workspace: Workspace) -> None:
-    result = audited(workspace)
+    result = run_lookahead_audit(workspace)
     assert result.differences == 0
     count = result.counts[f"tool {TWICE}"]
     assert count.compared > count.failed
@@ -79,5 +79,5 @@ def test_a_search_that_finds_a_later_recording_is_found_out(
         "latest",
         lambda self, server, tool, arguments, by: honest(self, server, tool, arguments, by + HOUR_MS),
     )
-    result = audited(workspace, tools=(TWICE,))
+    result = run_lookahead_audit(workspace, tools=(TWICE,))
     assert {name for name, count in result.counts.items() if count.differences} == {f"tool {TWICE}"}

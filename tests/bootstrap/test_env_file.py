@@ -23,7 +23,7 @@ OTHER=1
 
 
 @pytest.fixture(autouse=True)
-def environment() -> Iterator[None]:
+def restored_environment() -> Iterator[None]:
     before = dict(os.environ)
     yield
     os.environ.clear()
@@ -31,7 +31,7 @@ def environment() -> Iterator[None]:
 
 
 @pytest.fixture
-def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def env_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     path = tmp_path / ".env"
     path.write_text(CONTENT)
@@ -39,11 +39,11 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def test_settings_and_keys_are_taken_and_nothing_else(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_and_keys_are_taken_and_nothing_else(env_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("GROQ_API_KEY", "LLM_BASE_URL", "PITBOSS_LOG_LEVEL"):
         monkeypatch.delenv(name, raising=False)
     before = dict(os.environ)
-    assert load_env_file(file.parent) == ""
+    assert load_env_file(env_file.parent) == ""
     added = {name: value for name, value in os.environ.items() if before.get(name) != value}
     assert added == {
         "PITBOSS_MAX_GAP": "7",
@@ -54,21 +54,21 @@ def test_settings_and_keys_are_taken_and_nothing_else(file: Path, monkeypatch: p
 
 
 def test_the_environment_takes_precedence_over_the_file_and_that_over_the_settings(
-    file: Path, monkeypatch: pytest.MonkeyPatch
+    env_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (file.parent / "settings.toml").write_text("max_gap = 1\nscan_s = 1\nworker_runs = 1\n")
+    (env_file.parent / "settings.toml").write_text("max_gap = 1\nscan_s = 1\nworker_runs = 1\n")
     monkeypatch.setenv("PITBOSS_SCAN_S", "9")
-    load_env_file(file.parent)
-    settings = load_settings(file.parent)
+    load_env_file(env_file.parent)
+    settings = load_settings(env_file.parent)
     assert (settings.max_gap, settings.scan_s, settings.worker_runs) == (7, 9.0, 1)
 
 
 def test_a_file_that_every_user_can_read_is_named_and_its_values_are_not(
-    file: Path, capsys: pytest.CaptureFixture[str]
+    env_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["settings"]) == 0
     assert "chmod" not in capsys.readouterr().err
-    file.chmod(0o644)
+    env_file.chmod(0o644)
     assert main(["settings"]) == 0
     answer = capsys.readouterr()
     assert "warning: .env can be read by every user of this machine; run: chmod 600 .env" in answer.err
@@ -79,7 +79,7 @@ def test_without_a_file_nothing_is_said(tmp_path: Path) -> None:
     assert load_env_file(tmp_path) == ""
 
 
-def test_a_value_that_no_environment_can_hold_is_named_with_its_file(file: Path) -> None:
-    file.write_text("PITBOSS_MAX_GAP='7\0'\n")
-    file.chmod(0o600)
-    assert "NUL" in load_env_file(file.parent)
+def test_a_value_that_no_environment_can_hold_is_named_with_its_file(env_file: Path) -> None:
+    env_file.write_text("PITBOSS_MAX_GAP='7\0'\n")
+    env_file.chmod(0o600)
+    assert "NUL" in load_env_file(env_file.parent)

@@ -23,7 +23,7 @@ def store(tmp_path: Path) -> Secrets:
     return made
 
 
-def found(variables: tuple[str, ...], environment: dict[str, str], store: Secrets | None) -> str | None:
+def key_value(variables: tuple[str, ...], environment: dict[str, str], store: Secrets | None) -> str | None:
     redactor = Redactor()
     key = key_for(variables, environment.get, store, redactor)
     if key is None:
@@ -34,16 +34,16 @@ def found(variables: tuple[str, ...], environment: dict[str, str], store: Secret
 
 
 def test_the_environment_wins_over_the_store(store: Secrets) -> None:
-    assert found(("GROQ_API_KEY",), {"GROQ_API_KEY": SET}, store) == SET
-    assert found(("GROQ_API_KEY",), {}, store) == KEPT
-    assert found(("GROQ_API_KEY",), {"GROQ_API_KEY": "  "}, store) == KEPT
-    assert found(("OPENAI_API_KEY",), {}, store) is None
-    assert found(("GROQ_API_KEY",), {}, None) is None
+    assert key_value(("GROQ_API_KEY",), {"GROQ_API_KEY": SET}, store) == SET
+    assert key_value(("GROQ_API_KEY",), {}, store) == KEPT
+    assert key_value(("GROQ_API_KEY",), {"GROQ_API_KEY": "  "}, store) == KEPT
+    assert key_value(("OPENAI_API_KEY",), {}, store) is None
+    assert key_value(("GROQ_API_KEY",), {}, None) is None
 
 
 def test_any_name_in_the_environment_wins_over_every_name_in_the_store(store: Secrets) -> None:
     names = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
-    assert found(names, {"GOOGLE_API_KEY": f"{SET}\n"}, store) == SET
+    assert key_value(names, {"GOOGLE_API_KEY": f"{SET}\n"}, store) == SET
     values = Values({"GOOGLE_API_KEY": SET}.get, store, Redactor())
     key = route("google/gemini-2.5-flash", values).key
     assert key is not None

@@ -25,7 +25,7 @@ class TerminalStream(io.StringIO):
 
 
 @pytest.fixture(autouse=True)
-def _quiet_afterwards() -> Iterator[None]:
+def _stop_logs_afterwards() -> Iterator[None]:
     yield
     stop_logs()
 

@@ -93,12 +93,12 @@ def approve(workspace: Workspace, *tools: str) -> None:
         approvals.approve("little", tool, found[tool].digest, servers.write_definition(found[tool]))
 
 
-def recorded(workspace: Workspace, result: str, at: int = FROM, tool: str = "twice", word: str = "hi") -> None:
+def store_recording(workspace: Workspace, result: str, at: int = FROM, tool: str = "twice", word: str = "hi") -> None:
     kept = StoredRecording(Recording("little", tool, canonical({"word": word}), at, result))
     StoredRecordings(workspace.database).add([kept])
 
 
-def mode(tmp_path: Path, word: str) -> None:
+def set_server_mode(tmp_path: Path, word: str) -> None:
     (tmp_path / "mode").write_text(word)
 
 
@@ -107,7 +107,7 @@ def calls_of(tmp_path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
 
-def asked(workspace: Workspace, wanted: PerpSkill, name: str, simulated: bool = True, record: bool = False) -> str:
+def call_tool(workspace: Workspace, wanted: PerpSkill, name: str, simulated: bool = True, record: bool = False) -> str:
     """One call at the first tick."""
 
     async def ask() -> str:
@@ -117,7 +117,7 @@ def asked(workspace: Workspace, wanted: PerpSkill, name: str, simulated: bool = 
     return asyncio.run(ask())
 
 
-def seen(workspace: Workspace, wanted: PerpSkill, simulated: bool = True) -> tuple[list[str], tuple[str, ...]]:
+def offered_tools(workspace: Workspace, wanted: PerpSkill, simulated: bool = True) -> tuple[list[str], tuple[str, ...]]:
     """The names that are offered, and the notes."""
 
     async def look() -> tuple[list[str], tuple[str, ...]]:
@@ -147,19 +147,19 @@ def test_a_simulation_is_answered_from_recordings_and_no_server_is_started(
     workspace: Workspace, tmp_path: Path
 ) -> None:
     approve(workspace, "twice")
-    recorded(workspace, "then")
-    mode(tmp_path, "dead")
+    store_recording(workspace, "then")
+    set_server_mode(tmp_path, "dead")
 
-    assert asked(workspace, skill("twice"), TWICE).splitlines()[2] == "then"
+    assert call_tool(workspace, skill("twice"), TWICE).splitlines()[2] == "then"
     assert calls_of(tmp_path) == []
 
 
 def test_a_simulation_says_when_nothing_was_recorded_by_then(workspace: Workspace) -> None:
     approve(workspace, "twice")
-    recorded(workspace, "later", FROM + 1)
+    store_recording(workspace, "later", FROM + 1)
 
     with pytest.raises(ToolFailed, match="was recorded by 2025-03-27T00:00:00Z"):
-        asked(workspace, skill("twice"), TWICE)
+        call_tool(workspace, skill("twice"), TWICE)
 
 
 def test_a_tool_that_is_safe_to_ask_later_is_asked_in_a_simulation_and_nothing_is_left_of_its_server(
@@ -167,7 +167,7 @@ def test_a_tool_that_is_safe_to_ask_later_is_asked_in_a_simulation_and_nothing_i
 ) -> None:
     approve(workspace, "twice", "thrice")
 
-    assert "hi hi" in asked(workspace, skill(), THRICE)
+    assert "hi hi" in call_tool(workspace, skill(), THRICE)
     assert [call["name"] for call in calls_of(tmp_path)] == ["thrice"]
     assert StoredRecordings(workspace.database).count("little", "thrice", workspace.now()) == 0
     assert children() == set()
@@ -180,10 +180,10 @@ def test_outside_of_simulations_every_tool_is_asked_and_recorded_only_where_that
     stored, file = StoredRecordings(workspace.database), Path(workspace.settings.database_url)
     before = file.read_bytes()
 
-    assert "hi hi" in asked(workspace, skill("twice"), TWICE, simulated=False)
+    assert "hi hi" in call_tool(workspace, skill("twice"), TWICE, simulated=False)
     assert stored.count("little", "twice", workspace.now()) == 0
     assert file.read_bytes() == before
-    assert "hi hi" in asked(workspace, skill("twice"), TWICE, simulated=False, record=True)
+    assert "hi hi" in call_tool(workspace, skill("twice"), TWICE, simulated=False, record=True)
     kept = stored.latest("little", "twice", '{"word":"hi"}', workspace.now())
     assert kept is not None
     assert (kept.result, kept.failed) == ("hi hi", False)
@@ -192,21 +192,21 @@ def test_outside_of_simulations_every_tool_is_asked_and_recorded_only_where_that
 def test_tools_without_approval_are_not_offered_and_noted(workspace: Workspace) -> None:
     approve(workspace, "thrice")
 
-    assert seen(workspace, skill()) == ([THRICE], (f"{TWICE} is not available: it has not been approved",))
-    assert seen(workspace, skill(), simulated=False)[0] == [THRICE]
+    assert offered_tools(workspace, skill()) == ([THRICE], (f"{TWICE} is not available: it has not been approved",))
+    assert offered_tools(workspace, skill(), simulated=False)[0] == [THRICE]
 
 
 def test_a_changed_definition_is_switched_off_until_it_is_approved_again(workspace: Workspace, tmp_path: Path) -> None:
     approve(workspace, "twice", "thrice")
-    mode(tmp_path, "changed")
-    names, notes = seen(workspace, skill(), simulated=False)
+    set_server_mode(tmp_path, "changed")
+    names, notes = offered_tools(workspace, skill(), simulated=False)
 
     assert names == []
     assert set(notes) == {
         f"{name} is not available: its definition is not the approved one any more" for name in (TWICE, THRICE)
     }
     approve(workspace, "twice")
-    assert seen(workspace, skill("twice"), simulated=False) == ([TWICE], ())
+    assert offered_tools(workspace, skill("twice"), simulated=False) == ([TWICE], ())
 
 
 @pytest.mark.parametrize(("word", "said"), [("dead", "little is not available: "), ("gone", "does not have it")])
@@ -214,8 +214,8 @@ def test_a_server_that_is_dead_or_lost_its_tools_is_a_note(
     workspace: Workspace, tmp_path: Path, word: str, said: str
 ) -> None:
     approve(workspace, "twice")
-    mode(tmp_path, word)
-    names, notes = seen(workspace, skill("twice"), simulated=False)
+    set_server_mode(tmp_path, word)
+    names, notes = offered_tools(workspace, skill("twice"), simulated=False)
 
     assert names == []
     assert said in notes[0]
@@ -231,19 +231,19 @@ def test_a_pinned_tool_needs_no_approval_and_its_text_is_kept_once_it_is_used(
     file.write_text(f'{file.read_text()}\n[servers.little.pins]\ntwice = "{approval.digest}"\n')
     fresh = workspace.settings.model_copy(update={"database_url": str(tmp_path / "fresh.db")})
     with open_workspace(fresh) as other:
-        assert "nobody has asked little here yet" in seen(other, skill("twice"))[1][0]
-        assert seen(other, skill("twice"), simulated=False) == ([TWICE], ())
+        assert "nobody has asked little here yet" in offered_tools(other, skill("twice"))[1][0]
+        assert offered_tools(other, skill("twice"), simulated=False) == ([TWICE], ())
         assert Approvals(other.database, other.now).of("little") == {}
-        asked(other, skill("twice"), TWICE, simulated=False, record=True)
+        call_tool(other, skill("twice"), TWICE, simulated=False, record=True)
         assert Approvals(other.database, other.now).of("little")["twice"].digest == approval.digest
-        assert seen(other, skill("twice")) == ([TWICE], ())
+        assert offered_tools(other, skill("twice")) == ([TWICE], ())
 
 
 def test_a_server_that_is_approved_as_shipped_is_approved_in_a_fresh_workspace(lake: Path, tmp_path: Path) -> None:
     shipped = "hyperliquid-info-mcp"
     changes = {"database_url": str(tmp_path / "fresh.db")}
     with open_workspace(load_settings(lake).model_copy(update=changes)) as fresh:
-        names, notes = seen(fresh, skill(server=shipped))
+        names, notes = offered_tools(fresh, skill(server=shipped))
         pinned = servers.catalogue(fresh.settings)[shipped].pins
         assert names == [f"mcp_{shipped}__{tool}" for tool in pinned]
         assert notes == ()
@@ -284,14 +284,14 @@ def test_a_server_that_dies_during_a_run_fails_its_calls_and_is_noted_at_the_nex
         async with mcp.open_server_tools(workspace, skill("twice"), VENUE.tools(), simulated=False) as found:
             notes = [found.notes()]
             tool = found.at(FROM)[TWICE]
-            mode(tmp_path, "dead")
+            set_server_mode(tmp_path, "dead")
             for process in children():
                 os.kill(int(process), signal.SIGKILL)
             for _ in range(4):
                 with pytest.raises(ToolFailed, match="not available"):
                     await tool.call({"word": "hi"})
             notes.append(found.notes())
-            mode(tmp_path, "")
+            set_server_mode(tmp_path, "")
             assert "hi hi" in await found.at(FROM + 1)[TWICE].call({"word": "hi"})
             return [*notes, found.notes()]
 
@@ -318,7 +318,7 @@ def test_the_approved_text_is_what_a_model_sees_and_not_what_the_server_says_now
     workspace: Workspace, tmp_path: Path
 ) -> None:
     approve(workspace, "twice")
-    mode(tmp_path, "changed")
+    set_server_mode(tmp_path, "changed")
     shown = VENUE.preview(
         PerpRequest(document("twice"), 0, 1),
         workspace.lake,
@@ -330,7 +330,7 @@ def test_the_approved_text_is_what_a_model_sees_and_not_what_the_server_says_now
     assert shown.tools[1]["description"] == "Say it twice."
 
 
-def first_tools(workspace: Workspace, *tools: str) -> tuple[Mapping[str, str], ModelRequest]:
+def first_tool_results(workspace: Workspace, *tools: str) -> tuple[Mapping[str, str], ModelRequest]:
     """The results of the first tool calls of a backtest whose model asks the server's tool at every tick and then holds,
     and its first question.
     """
@@ -355,14 +355,14 @@ def first_tools(workspace: Workspace, *tools: str) -> tuple[Mapping[str, str], M
 
 def test_the_tools_of_a_server_work_inside_the_replay_and_its_notes_reach_the_prompt(workspace: Workspace) -> None:
     approve(workspace, "twice")
-    recorded(workspace, "then")
-    result, first = first_tools(workspace, "twice", "thrice")
+    store_recording(workspace, "then")
+    result, first = first_tool_results(workspace, "twice", "thrice")
     assert result[TWICE].splitlines()[2] == "then"
     assert [tool.name for tool in first.tools] == ["get_portfolio", TWICE, "propose_order"]
     assert f"{THRICE} is not available: it has not been approved" in first.messages[0].text
 
 
-def stopped(workspace: Workspace, request: PerpRequest) -> str:
+def stopped_run_id(workspace: Workspace, request: PerpRequest) -> str:
     ids: list[str] = []
     asked_for = iter(range(3))
     with pytest.raises(RunCancelled):
@@ -373,12 +373,12 @@ def stopped(workspace: Workspace, request: PerpRequest) -> str:
 def test_a_run_goes_on_only_with_the_recordings_and_approvals_that_it_began_with(workspace: Workspace) -> None:
     approve(workspace, "twice")
     request = PerpRequest(document("twice"), FROM, TO)
-    run_id = stopped(workspace, request)
+    run_id = stopped_run_id(workspace, request)
 
-    recorded(workspace, "after the end", TO + 1)  # which it can never see
+    store_recording(workspace, "after the end", TO + 1)  # which it can never see
     assert asyncio.run(resume(workspace, run_id)).status == "complete"
-    other = stopped(workspace, request)
-    recorded(workspace, "before the end", TO - 1)
+    other = stopped_run_id(workspace, request)
+    store_recording(workspace, "before the end", TO - 1)
     with pytest.raises(UserError, match="MCP tools have changed"):
         asyncio.run(resume(workspace, other))
 
@@ -402,7 +402,7 @@ def test_a_server_gets_only_what_its_entry_names(workspace: Workspace) -> None:
     assert "canary" not in repr(held)
 
 
-def leaky(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str) -> None:
+def make_server_leak(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str) -> None:
     """The server gets a key in a variable and repeats it in every encoding."""
     file = Path(str(workspace.settings.mcp_catalog))
     file.write_text(file.read_text().replace("tools = {", 'env = ["LITTLE_API_KEY"]\n        tools = {', 1))
@@ -415,9 +415,9 @@ def test_a_key_that_a_server_repeats_reaches_no_answer_and_no_recording(
 ) -> None:
     key = "lk-Canary/9f3aQ7xZb2+LITTLE"
     approve(workspace, "twice")
-    leaky(workspace, tmp_path, monkeypatch, key)
+    make_server_leak(workspace, tmp_path, monkeypatch, key)
 
-    told = asked(workspace, skill("twice"), TWICE, simulated=False, record=True)
+    told = call_tool(workspace, skill("twice"), TWICE, simulated=False, record=True)
     kept = StoredRecordings(workspace.database).latest("little", "twice", '{"word":"hi"}', workspace.now())
     assert kept is not None
     for text in (told, kept.result):
@@ -430,10 +430,10 @@ def test_a_tool_whose_definition_holds_a_key_is_left_out(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     approve(workspace, "twice")
-    leaky(workspace, tmp_path, monkeypatch, "lk-Canary/9f3aQ7xZb2+LITTLE")
-    mode(tmp_path, "tells")
+    make_server_leak(workspace, tmp_path, monkeypatch, "lk-Canary/9f3aQ7xZb2+LITTLE")
+    set_server_mode(tmp_path, "tells")
 
-    assert seen(workspace, skill("twice"), simulated=False) == (
+    assert offered_tools(workspace, skill("twice"), simulated=False) == (
         [],
         (f"{TWICE} is not available: its server does not have it",),
     )

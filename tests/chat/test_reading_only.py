@@ -75,7 +75,7 @@ def values(part: dict[str, Any], run: Run, chance: random.Random) -> Any:
     )
 
 
-async def fuzz(settings: Settings, run: Run, count: int, seed: int) -> int:
+async def count_successful_calls(settings: Settings, run: Run, count: int, seed: int) -> int:
     """Call tools with arguments of chance and return how many calls succeeded."""
     chance, succeeded = random.Random(seed), 0
     with reading(settings, "local", run.id) as context:
@@ -97,7 +97,7 @@ async def fuzz(settings: Settings, run: Run, count: int, seed: int) -> int:
 
 def assert_nothing_changes(settings: Settings, run: Run, count: int, seed: int) -> None:
     before, files_before = tables(settings.home), files(settings.home)
-    succeeded = asyncio.run(fuzz(settings, run, count, seed))
+    succeeded = asyncio.run(count_successful_calls(settings, run, count, seed))
     assert succeeded > count // 20, "many of the calls do something"
     assert tables(settings.home) == before
     assert files(settings.home) == files_before

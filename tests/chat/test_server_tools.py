@@ -48,7 +48,7 @@ def test_a_tool_without_an_approved_definition_is_not_offered() -> None:
 
 
 @pytest.fixture
-def marked(home: Path, tmp_path: Path) -> Iterator[Workspace]:
+def workspace_with_tools(home: Path, tmp_path: Path) -> Iterator[Workspace]:
     """A workspace whose catalogue has a server with one tool that reads and one that changes something, both approved."""
     (tmp_path / "mode").write_text("marks")
     catalogue = tmp_path / "catalogue.toml"
@@ -77,27 +77,27 @@ async def approve(workspace: Workspace) -> None:
 
 
 def test_the_chat_calls_a_server_of_the_skill_now_and_never_a_tool_that_changes_something(
-    marked: Workspace, tmp_path: Path
+    workspace_with_tools: Workspace, tmp_path: Path
 ) -> None:
     tools = {"built_in": ["get_portfolio"], "mcp_servers": [{"id": "little"}]}
     skill = plain_skill(["BTC"], "1h", model="policy/sma_cross", tools=tools)
-    run = asyncio.run(start(marked, PerpRequest(skill=skill, from_at=FROM, to_at=TO, data_venue="demo")))
+    run = asyncio.run(start(workspace_with_tools, PerpRequest(skill=skill, from_at=FROM, to_at=TO, data_venue="demo")))
 
     async def look(settings: Settings) -> tuple[list[str], str]:
         with reading(settings, "local", run.id) as context:
             async with server_tools(context) as found:
                 return list(found), await found["mcp_little__twice"].call({"word": "hi"})
 
-    offered, answer = asyncio.run(look(marked.settings))
+    offered, answer = asyncio.run(look(workspace_with_tools.settings))
     assert offered == ["mcp_little__twice"]
     assert "hi hi" in answer
     assert answer.startswith("[data from")
     assert len((tmp_path / "calls").read_text().splitlines()) == 1
 
 
-def test_a_conversation_about_no_run_has_no_tools_of_servers(marked: Workspace) -> None:
+def test_a_conversation_about_no_run_has_no_tools_of_servers(workspace_with_tools: Workspace) -> None:
     async def look() -> None:
-        with reading(marked.settings, "local") as context:
+        with reading(workspace_with_tools.settings, "local") as context:
             async with server_tools(context) as found:
                 assert found == {}
             with pytest.raises(ToolFailed):

@@ -24,7 +24,7 @@ from pitboss.testing.provider import FakeProvider, Play
 PATIENCE_S = 20
 
 
-def answered(
+def streamed_answer(
     context: ReadContext,
     script: Sequence[Play],
     tell: Callable[[ChatEvent], None],
@@ -42,7 +42,7 @@ def answered(
     return asyncio.run(work())
 
 
-def shown(events: Sequence[ChatEvent]) -> str:
+def displayed_text(events: Sequence[ChatEvent]) -> str:
     """What a person sees in the end."""
     text = ""
     for event in events:
@@ -67,7 +67,7 @@ def test_a_sentence_is_shown_before_the_model_has_written_the_next(context: Read
             assert await asyncio.to_thread(seen.wait, PATIENCE_S)
 
     script = [provider.spoken("It is ", "complete. ", "That is ", "all.", before=before)]
-    answer = answered(context, script, tell)
+    answer = streamed_answer(context, script, tell)
     assert [event.delta for event in events if isinstance(event, ChatText)] == ["It is complete. ", "That is all."]
     assert answer.text == "It is complete. That is all."
 
@@ -76,8 +76,8 @@ def test_a_number_that_no_fact_holds_is_not_shown_and_neither_is_what_follows(co
     events: list[ChatEvent] = []
     wrong = provider.spoken("It is complete. ", "It closed 9,999 trades. ", "More cannot be said.")
     right = provider.spoken("The run is complete. ", "How many trades it closed is not recorded.")
-    answer = answered(context, [wrong, right], events.append)
-    assert shown(events) == answer.text == "The run is complete. How many trades it closed is not recorded."
+    answer = streamed_answer(context, [wrong, right], events.append)
+    assert displayed_text(events) == answer.text == "The run is complete. How many trades it closed is not recorded."
     assert not any("9,999" in event.delta or "More" in event.delta for event in events if isinstance(event, ChatText))
     assert sum(isinstance(event, ChatWithdrawal) for event in events) == 1
     assert answer.unsupported == ()
@@ -85,26 +85,26 @@ def test_a_number_that_no_fact_holds_is_not_shown_and_neither_is_what_follows(co
 
 def test_a_number_that_the_model_insists_on_comes_last_and_marked(context: ReadContext) -> None:
     events: list[ChatEvent] = []
-    answer = answered(context, [provider.spoken("It is complete. ", "It closed 9,999 trades.")], events.append)
+    answer = streamed_answer(context, [provider.spoken("It is complete. ", "It closed 9,999 trades.")], events.append)
     assert answer.unsupported == ("9,999",)
-    assert shown(events) == answer.text
+    assert displayed_text(events) == answer.text
 
 
 def test_a_remark_before_a_tool_call_is_withdrawn(context: ReadContext) -> None:
     events: list[ChatEvent] = []
     looks = provider.spoken("Let me look. ", "One moment.\n", wishes=[("show_run", {})])
-    answer = answered(context, [looks, provider.spoken("It is ", "complete.")], events.append)
+    answer = streamed_answer(context, [looks, provider.spoken("It is ", "complete.")], events.append)
     kinds = list(dict.fromkeys(type(event) for event in events))
     assert kinds == [ChatText, ChatWithdrawal, ChatStep]
-    assert shown(events) == answer.text == "It is complete."
+    assert displayed_text(events) == answer.text == "It is complete."
 
 
 def test_the_text_in_a_json_object_streams_too(context: ReadContext) -> None:
     events: list[ChatEvent] = []
     said = provider.spoken('{"te', 'xt": "It is \\"complete\\". ', "It is s", 'o. \\u00e4"}')
-    answer = answered(context, [said], events.append, calls_tools=False)
+    answer = streamed_answer(context, [said], events.append, calls_tools=False)
     assert answer.text == 'It is "complete". It is so. ä'
-    assert shown(events) == answer.text
+    assert displayed_text(events) == answer.text
     assert [event.delta for event in events if isinstance(event, ChatText)][-1] == "ä"
 
 

@@ -27,7 +27,7 @@ from pitboss.venues.perp.trade_memory import (
     RoundTrip,
 )
 from pitboss.venues.perp.world import advance
-from venues.perp.markets import drive, scenery
+from venues.perp.markets import history_inputs, run_history
 
 AMOUNTS = st.decimals(allow_nan=False, allow_infinity=False, places=None, min_value=-(10**20), max_value=10**20)
 WORDS = st.text(max_size=8)
@@ -82,8 +82,8 @@ def test_p18_a_state_read_back_is_the_same_state(state: State) -> None:
 @invariant(st.integers(0, 2**32 - 1), quick=8, proof=2_000)
 def test_p18_a_world_with_a_history_read_back_is_the_same_world(seed: int) -> None:
     """P18: positions, orders, marks, halts and sixty-digit amounts survive."""
-    tape, terms = scenery(seed)
-    world = drive(seed, lambda world, start, stop: advance(world, terms, tape, start, stop).world)
+    tape, terms = history_inputs(seed)
+    world = run_history(seed, lambda world, start, stop: advance(world, terms, tape, start, stop).world)
     state = State(world, accepted_opens=(1, 2), memory=NO_MEMORY)
     assert read_state(codec.loads(codec.dumps(state))) == state
     assert codec.parse(PerpWorld, codec.plain(world)) == world

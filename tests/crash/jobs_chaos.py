@@ -178,7 +178,7 @@ def variants(days: int = 3) -> list[PerpRequest]:
     return found
 
 
-def expected(settings: Settings, folder: Path) -> list[str]:
+def expected_digests(settings: Settings, folder: Path) -> list[str]:
     """The digests of undisturbed runs."""
     settings = settings.model_copy(update={"database_url": str(folder / "undisturbed.db")})
     with open_workspace(settings) as workspace:
@@ -202,7 +202,7 @@ def run(chaos: ChaosSettings, folder: Path) -> dict[str, Any]:
     }
     settings = load_settings(home).model_copy(update=changes)
     try:
-        digests = expected(settings, folder)
+        digests = expected_digests(settings, folder)
         with open_workspace(settings) as workspace:
             jobs = [job_of(workspace, request) for request in variants()]
             order = [number % len(jobs) for number in range(chaos.jobs)]

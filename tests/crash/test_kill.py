@@ -126,7 +126,9 @@ def new_backtest(lake: Path, folder: Path, skill: str) -> Backtest:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[float, list[Any]]]:
+def uninterrupted_backtest(
+    lake: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], tuple[float, list[Any]]]:
     """Executes a backtest without a kill; returns how long it took and its records."""
 
     @cache
@@ -161,11 +163,15 @@ def check_kills(
 
 @pytest.mark.parametrize("skill", ["standin"])  # every skill, with many more kills, below
 def test_a1_killed_three_times_and_resumed_the_run_is_the_same(
-    skill: str, lake: Path, tmp_path: Path, undisturbed: Callable[[str], Any], capsys: pytest.CaptureFixture[str]
+    skill: str,
+    lake: Path,
+    tmp_path: Path,
+    uninterrupted_backtest: Callable[[str], Any],
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     with capsys.disabled():
         print(f"\ncrash seed {SEED}", end=" ")
-    check_kills(lake, tmp_path, skill, 3, random.Random(SEED), undisturbed(skill))
+    check_kills(lake, tmp_path, skill, 3, random.Random(SEED), uninterrupted_backtest(skill))
 
 
 @pytest.mark.chaos
@@ -173,6 +179,6 @@ def test_a1_killed_three_times_and_resumed_the_run_is_the_same(
 @pytest.mark.parametrize("skill", SKILLS)
 @pytest.mark.parametrize("block", range(10))
 def test_a1_killed_two_hundred_times_and_resumed_the_run_is_the_same(
-    skill: str, block: int, lake: Path, tmp_path: Path, undisturbed: Callable[[str], Any]
+    skill: str, block: int, lake: Path, tmp_path: Path, uninterrupted_backtest: Callable[[str], Any]
 ) -> None:
-    check_kills(lake, tmp_path, skill, 10, random.Random(SEED + block), undisturbed(skill))
+    check_kills(lake, tmp_path, skill, 10, random.Random(SEED + block), uninterrupted_backtest(skill))

@@ -19,7 +19,7 @@ from pitboss.venues.perp import assembly as perp_assembly
 assert perp_assembly  # imported here, so that no worker has to
 
 
-def work(home: Path, concurrency: int, processes: int) -> None:
+def run_worker(home: Path, concurrency: int, processes: int) -> None:
     """Work until SIGTERM."""
     settings = load_settings(home)
     with asyncio.run(wait_for_workspace(settings)) as workspace:  # it may start while the database is unreachable
@@ -37,7 +37,7 @@ def main(home: str, concurrency: str, processes: str) -> None:
         if not pid:
             sys.stdin.close()
             try:
-                work(Path(home), int(concurrency), int(processes))
+                run_worker(Path(home), int(concurrency), int(processes))
                 os._exit(0)
             except BaseException as error:  # noqa: BLE001 - a fork must not go on as its parent
                 sys.stderr.write(f"worker {os.getpid()}: {error!r}\n")

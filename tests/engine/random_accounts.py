@@ -123,10 +123,10 @@ def worlds(calm: bool = False) -> st.SearchStrategy[PerpWorld]:
 
 def broken_worlds() -> st.SearchStrategy[PerpWorld]:
     """Accounts in which one number is missing or is not a number."""
-    return SEEDS.map(lambda seed: broken(Random(seed)))
+    return SEEDS.map(lambda seed: broken_world(Random(seed)))
 
 
-def broken(rng: Random) -> PerpWorld:
+def broken_world(rng: Random) -> PerpWorld:
     world = random_world(rng, False)
     bad = rng.choice(STRANGE)
     places = ["cash", "peak", "day_reference", "last_equity", "marks"]
@@ -215,7 +215,7 @@ def nested(depth: int) -> Any:
 
 
 @st.composite
-def spoiled(draw: st.DrawFn) -> dict[Any, Any]:
+def almost_proposals(draw: st.DrawFn) -> dict[Any, Any]:
     """Nearly a proposal: the right keys, any values."""
     chosen = draw(st.lists(st.sampled_from([*DECISION.keys, "unknown"]), unique=True, max_size=8))
     proposal: dict[Any, Any] = {
@@ -228,12 +228,12 @@ def spoiled(draw: st.DrawFn) -> dict[Any, Any]:
     return proposal
 
 
-ANYTHING = st.one_of(spoiled(), JSON)
+ANYTHING = st.one_of(almost_proposals(), JSON)
 
 
 @st.composite
 @exact
-def opens(draw: st.DrawFn, wild: bool = True) -> dict[str, Any]:
+def open_proposals(draw: st.DrawFn, wild: bool = True) -> dict[str, Any]:
     """A well-formed open near the caps; `wild` adds odd leverage, prices and symbols."""
     symbol = draw(st.sampled_from([*SYMBOLS, *(("XMR",) if wild else ())]))
     side = draw(st.sampled_from([1, -1]))
@@ -260,7 +260,7 @@ def opens(draw: st.DrawFn, wild: bool = True) -> dict[str, Any]:
 
 
 @st.composite
-def exits(draw: st.DrawFn, symbol: str) -> dict[str, Any]:
+def exit_proposals(draw: st.DrawFn, symbol: str) -> dict[str, Any]:
     """A close or a reduce of a symbol."""
     if draw(st.booleans()):
         return {"action": "close", "symbol": symbol, "reason": "out"}

@@ -9,7 +9,6 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Coroutine
 from contextlib import redirect_stdout, suppress
 from dataclasses import replace
 from decimal import ROUND_UP, Context, Decimal, localcontext
@@ -34,12 +33,12 @@ from engine.random_accounts import (
     PRICES,
     SYMBOLS,
     TERMS,
+    almost_proposals,
     broken_worlds,
     caps,
-    exits,
+    exit_proposals,
     nested,
-    opens,
-    spoiled,
+    open_proposals,
     states,
     worlds,
 )
@@ -60,6 +59,7 @@ from pitboss.venues.perp.rules import RULES
 from pitboss.venues.perp.state import PerpWorld, equity, open_world
 from pitboss.venues.perp.testing import judge as guard
 from pitboss.venues.perp.world import set_marks
+from venues.perp.scene import run_sync
 
 BROKER = PaperBroker(TERMS)
 ANY_STATE = states(st.one_of(worlds(), broken_worlds()))
@@ -67,29 +67,20 @@ CALM = states(worlds(calm=True))
 CLEAN = set_marks(open_world(Decimal(10_000), DAY), {symbol: (price, NOW) for symbol, price in PRICES.items()})
 
 
-def now(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """Run a coroutine that never waits."""
-    try:
-        coroutine.send(None)
-    except StopIteration as done:
-        return done.value
-    raise AssertionError("it waited for something")
-
-
 def judge(limits: PerpCaps, state: State, intent: Any) -> Judgement:
     return guard(limits, TERMS, state, intent, NOW)
 
 
-def told(judgement: Judgement) -> bytes:
+def judgement_bytes(judgement: Judgement) -> bytes:
     """What was decided, as bytes."""
     return codec.dumps([judgement.verdict, judgement.key, judgement.order, judgement.cancel_id, judgement.opens])
 
 
-def carry_out(state: State, judgement: Judgement) -> tuple[State, Verdict, Any]:
-    return now(act(state, judgement, BROKER, NOW))
+def act_on(state: State, judgement: Judgement) -> tuple[State, Verdict, Any]:
+    return run_sync(act(state, judgement, BROKER, NOW))
 
 
-def allowed(limits: PerpCaps, state: State, intent: Any) -> bool:
+def is_allowed(limits: PerpCaps, state: State, intent: Any) -> bool:
     return judge(limits, state, intent).verdict.outcome == "allowed"
 
 
@@ -106,7 +97,7 @@ def notionals(world: PerpWorld) -> dict[str, Fraction]:
     return found
 
 
-def worth(world: PerpWorld) -> Fraction:
+def account_value(world: PerpWorld) -> Fraction:
     gained = [
         Fraction(held.size) * Fraction(world.marks[symbol]) - Fraction(held.cost)
         for symbol, held in world.positions.items()
@@ -129,7 +120,7 @@ def test_e1_any_json_in_any_state_gets_a_verdict_and_nothing_raises(
     assert codec.loads(stored)
 
 
-@invariant(st.one_of(worlds(), broken_worlds()), st.one_of(opens(), spoiled()), quick=30)
+@invariant(st.one_of(worlds(), broken_worlds()), st.one_of(open_proposals(), almost_proposals()), quick=30)
 def test_e1_no_proposal_breaks_a_rule_from_inside(world: PerpWorld, intent: Any) -> None:
     """E1: a hostile proposal is refused by a rule that works; it cannot make a rule fail and so halt the account."""
     assert not judge(LOOSE, State(world), intent).broken
@@ -155,36 +146,36 @@ def test_e1_the_worst_input_is_refused(intent: Any) -> None:
     assert codec.loads(codec.dumps([verdict, codec.number_fragments(intent)]))
 
 
-def turned(value: Any) -> Any:
+def with_reversed_keys(value: Any) -> Any:
     """The same JSON value with the keys of every object in the other order."""
     if isinstance(value, dict):
-        return {key: turned(item) for key, item in reversed(value.items())}
+        return {key: with_reversed_keys(item) for key, item in reversed(value.items())}
     if isinstance(value, list):
-        return [turned(item) for item in value]
+        return [with_reversed_keys(item) for item in value]
     return value
 
 
-@invariant(caps(), states(worlds()), st.one_of(opens(), spoiled(), JSON), quick=24)
+@invariant(caps(), states(worlds()), st.one_of(open_proposals(), almost_proposals(), JSON), quick=24)
 def test_e2_the_verdict_depends_on_nothing_but_its_arguments(limits: PerpCaps, state: State, intent: Any) -> None:
     """E2 determinism: twice the same bytes, whatever the order of keys, the decimal context or the time zone."""
-    first = told(judge(limits, state, intent))
+    first = judgement_bytes(judge(limits, state, intent))
     world = state.world
     other = replace(
         world,
-        positions=turned(dict(world.positions)),
-        marks=turned(dict(world.marks)),
-        leverage=turned(dict(world.leverage)),
+        positions=with_reversed_keys(dict(world.positions)),
+        marks=with_reversed_keys(dict(world.marks)),
+        leverage=with_reversed_keys(dict(world.leverage)),
     )
-    assert told(judge(limits, replace(state, world=other), turned(intent))) == first
+    assert judgement_bytes(judge(limits, replace(state, world=other), with_reversed_keys(intent))) == first
     with localcontext(Context(prec=6, rounding=ROUND_UP)):
-        assert told(judge(limits, state, intent)) == first
+        assert judgement_bytes(judge(limits, state, intent)) == first
     with localcontext(Context(prec=60, rounding=ROUND_UP)):
-        assert told(judge(limits, state, intent)) == first
+        assert judgement_bytes(judge(limits, state, intent)) == first
     before = os.environ.get("TZ")
     try:
         os.environ["TZ"] = "Asia/Kathmandu"
         time.tzset()
-        assert told(judge(limits, state, intent)) == first
+        assert judgement_bytes(judge(limits, state, intent)) == first
     finally:
         if before is None:
             del os.environ["TZ"]
@@ -227,7 +218,7 @@ def test_e2_two_processes_with_different_hash_seeds_give_the_same_bytes() -> Non
     assert done.stdout == here.getvalue() != ""
 
 
-@invariant(caps(), states(worlds()), st.one_of(spoiled(), JSON, st.none()), quick=24)
+@invariant(caps(), states(worlds()), st.one_of(almost_proposals(), JSON, st.none()), quick=24)
 def test_e3_what_is_not_a_proposal_does_nothing(limits: PerpCaps, state: State, intent: Any) -> None:
     """E3: null is a no-op and a malformed proposal is refused by R1; neither sends anything."""
     judgement = judge(limits, state, intent)
@@ -236,23 +227,23 @@ def test_e3_what_is_not_a_proposal_does_nothing(limits: PerpCaps, state: State, 
     if judgement.verdict.code == "R1_SHAPE" or intent is None:
         assert judgement.order is None
         assert judgement.cancel_id is None
-        after, _, receipts = carry_out(state, judgement)
+        after, _, receipts = act_on(state, judgement)
         assert (after.world, after.accepted_opens, receipts) == (state.world, state.accepted_opens, ())
 
 
 # What an accepted open guarantees -------------------------------------------------------------------------------------
 
 
-@invariant(caps(), states(worlds()), opens(), quick=40, proof=100_000)
+@invariant(caps(), states(worlds()), open_proposals(), quick=40, proof=100_000)
 def test_e4_an_accepted_open_is_in_scope(limits: PerpCaps, state: State, intent: dict[str, Any]) -> None:
     """E4: its symbol is one of the skill's, on the allow list when there is one, and listed by the venue."""
-    if allowed(limits, state, intent):
+    if is_allowed(limits, state, intent):
         assert intent["symbol"] in limits.symbols
         assert not limits.allowed_symbols or intent["symbol"] in limits.allowed_symbols
         assert intent["symbol"] in TERMS.assets
 
 
-@invariant(caps(), states(worlds(calm=True)), opens(wild=False), quick=40, proof=100_000)
+@invariant(caps(), states(worlds(calm=True)), open_proposals(wild=False), quick=40, proof=100_000)
 def test_e5_e6_an_accepted_open_leaves_every_cap_unbroken(
     limits: PerpCaps, state: State, intent: dict[str, Any]
 ) -> None:
@@ -260,13 +251,13 @@ def test_e5_e6_an_accepted_open_leaves_every_cap_unbroken(
     judgement = judge(limits, state, intent)
     if judgement.verdict.outcome != "allowed":
         return
-    after, _, _ = carry_out(state, judgement)
-    sizes, value = notionals(after.world), worth(state.world)
+    after, _, _ = act_on(state, judgement)
+    sizes, value = notionals(after.world), account_value(state.world)
     assert sizes[intent["symbol"]] <= Fraction(limits.max_position_pct) / 100 * value
     assert sum(sizes.values()) <= Fraction(limits.max_total_exposure_pct) / 100 * value
 
 
-@invariant(caps(), CALM, opens(), quick=40)
+@invariant(caps(), CALM, open_proposals(), quick=40)
 def test_e7_accepted_leverage_is_whole_capped_and_what_the_account_then_has(
     limits: PerpCaps, state: State, intent: dict[str, Any]
 ) -> None:
@@ -276,18 +267,18 @@ def test_e7_accepted_leverage_is_whole_capped_and_what_the_account_then_has(
         return
     asked = intent.get("leverage", 1)
     assert 1 <= asked <= min(limits.max_leverage, TERMS.assets[intent["symbol"]].max_leverage)
-    after, _, _ = carry_out(state, judgement)
+    after, _, _ = act_on(state, judgement)
     assert after.world.leverage[intent["symbol"]] == asked
 
 
-def precise(price: Decimal, size_decimals: int) -> bool:
+def is_valid_price(price: Decimal, size_decimals: int) -> bool:
     """Whether the venue takes a price: whole, or five significant figures and 6 − size decimals."""
     trimmed = price.normalize()
     places = max(0, -trimmed.as_tuple().exponent)  # type: ignore[operator]
     return places == 0 or (len(trimmed.as_tuple().digits) <= 5 and places <= 6 - size_decimals)
 
 
-@invariant(caps(), CALM, opens(wild=False), quick=40)
+@invariant(caps(), CALM, open_proposals(wild=False), quick=40)
 def test_e8_accepted_sizes_and_prices_are_the_venues_and_err_toward_less_risk(
     limits: PerpCaps, state: State, intent: dict[str, Any]
 ) -> None:
@@ -302,7 +293,7 @@ def test_e8_accepted_sizes_and_prices_are_the_venues_and_err_toward_less_risk(
     assert notional >= max(limits.min_order_usd, 10)
     assert limits.max_order_usd is None or notional <= Fraction(limits.max_order_usd)
     for price in (order.limit, order.stop, order.take_profit):
-        assert price is None or precise(price, asset.size_decimals)
+        assert price is None or is_valid_price(price, asset.size_decimals)
     if order.limit is not None:
         assert order.side * (order.limit - intent["limit_price"]) <= 0
     if order.stop is not None:
@@ -322,7 +313,7 @@ def test_e9_no_sliding_hour_holds_more_accepted_opens_than_the_cap(pauses: list[
         at += pause * 60_000
         intent = {"action": "open_long", "symbol": "BTC", "size_usd": 100, "reason": f"number {number}"}
         judgement = guard(limits, TERMS, state, intent, at)
-        state, verdict, _ = now(act(state, judgement, BROKER, at))
+        state, verdict, _ = run_sync(act(state, judgement, BROKER, at))
         if verdict.outcome == "allowed":
             accepted.append(at)
         else:
@@ -334,17 +325,17 @@ def test_e9_no_sliding_hour_holds_more_accepted_opens_than_the_cap(pauses: list[
 # Halts and exits ------------------------------------------------------------------------------------------------------
 
 
-@invariant(worlds(), st.lists(st.sampled_from(HALTS), min_size=1, unique=True), opens(), quick=20)
+@invariant(worlds(), st.lists(st.sampled_from(HALTS), min_size=1, unique=True), open_proposals(), quick=20)
 def test_e11_while_halted_nothing_is_opened(world: PerpWorld, halts: list[Any], intent: dict[str, Any]) -> None:
     """E11: with any halt on, no open is accepted, whatever the caps."""
-    assert not allowed(LOOSE, State(replace(world, halts=tuple(halts))), intent)
+    assert not is_allowed(LOOSE, State(replace(world, halts=tuple(halts))), intent)
 
 
 @st.composite
 def held_with_exit(draw: st.DrawFn) -> tuple[PerpWorld, dict[str, Any]]:
     world = draw(st.one_of(worlds(), broken_worlds()).filter(lambda world: bool(world.positions)))
     symbol = draw(st.sampled_from(sorted(world.positions)))
-    return replace(world, halts=draw(st.sampled_from([(), HALTS]))), draw(exits(symbol))
+    return replace(world, halts=draw(st.sampled_from([(), HALTS]))), draw(exit_proposals(symbol))
 
 
 @invariant(caps(), held_with_exit(), quick=40, proof=50_000)
@@ -370,7 +361,7 @@ def test_e12_every_state_lets_a_position_be_closed_or_reduced(
 # Between verdicts -----------------------------------------------------------------------------------------------------
 
 
-def tighter(one: PerpCaps, other: PerpCaps) -> PerpCaps:
+def tighter_caps(one: PerpCaps, other: PerpCaps) -> PerpCaps:
     """Each cap the tighter of two."""
     orders = [most for most in (one.max_order_usd, other.max_order_usd) if most is not None]
     lists = [set(allow) for allow in (one.allowed_symbols, other.allowed_symbols) if allow]
@@ -389,18 +380,18 @@ def tighter(one: PerpCaps, other: PerpCaps) -> PerpCaps:
     )
 
 
-@invariant(caps(), caps(), states(worlds(calm=True)), opens(), quick=40, proof=100_000)
+@invariant(caps(), caps(), states(worlds(calm=True)), open_proposals(), quick=40, proof=100_000)
 def test_e13_tightening_a_cap_never_lets_through_what_was_refused(
     one: PerpCaps, other: PerpCaps, state: State, intent: dict[str, Any]
 ) -> None:
     """E13 monotone: what the tighter caps accept, the looser ones accept too."""
-    if allowed(tighter(one, other), state, intent):
-        assert allowed(one, state, intent)
-        assert allowed(other, state, intent)
+    if is_allowed(tighter_caps(one, other), state, intent):
+        assert is_allowed(one, state, intent)
+        assert is_allowed(other, state, intent)
 
 
 @exact
-def scaled(world: PerpWorld, factor: int) -> PerpWorld:
+def scaled_world(world: PerpWorld, factor: int) -> PerpWorld:
     return replace(
         world,
         cash=world.cash * factor,
@@ -416,7 +407,7 @@ def scaled(world: PerpWorld, factor: int) -> PerpWorld:
     )
 
 
-@invariant(caps(), states(worlds()), opens(), st.integers(2, 1000), quick=40)
+@invariant(caps(), states(worlds()), open_proposals(), st.integers(2, 1000), quick=40)
 def test_e14_an_account_k_times_as_large_gets_the_same_verdict(
     limits: PerpCaps, state: State, intent: dict[str, Any], factor: int
 ) -> None:
@@ -434,23 +425,25 @@ def test_e14_an_account_k_times_as_large_gets_the_same_verdict(
     small_intent = {**intent, "size_usd": lots * asset.lot * mark}
     large_intent = {**intent, "size_usd": lots * asset.lot * mark * factor}
     one = judge(limits, state, small_intent).verdict
-    other = judge(large, replace(state, world=scaled(state.world, factor)), large_intent).verdict
+    other = judge(large, replace(state, world=scaled_world(state.world, factor)), large_intent).verdict
     assert (one.outcome, one.code) == (other.outcome, other.code)
 
 
-@invariant(caps(), states(st.one_of(worlds(), broken_worlds())), st.one_of(opens(), spoiled()), quick=30)
+@invariant(
+    caps(), states(st.one_of(worlds(), broken_worlds())), st.one_of(open_proposals(), almost_proposals()), quick=30
+)
 def test_e15_a_refusal_changes_nothing_but_what_has_been_seen(limits: PerpCaps, state: State, intent: Any) -> None:
     """E15: after a refusal the account, the rate window and everything else are as before."""
     judgement = judge(limits, state, intent)
     if judgement.verdict.outcome == "refused":
-        after, verdict, receipts = carry_out(state, judgement)
+        after, verdict, receipts = act_on(state, judgement)
         assert receipts == ()
         assert after.world is state.world
         assert replace(after, seen={}) == replace(state, seen={})
         assert after.seen == {judgement.key: verdict}
 
 
-@invariant(caps(), states(worlds()), st.one_of(opens(), spoiled()), quick=40)
+@invariant(caps(), states(worlds()), st.one_of(open_proposals(), almost_proposals()), quick=40)
 def test_e16_the_code_names_the_first_broken_rule_of_the_book(limits: PerpCaps, state: State, intent: Any) -> None:
     """E16: asked one by one from the last to the first, the rules name the same refusal."""
     verdict = judge(limits, state, intent).verdict
@@ -465,47 +458,47 @@ def test_e16_the_code_names_the_first_broken_rule_of_the_book(limits: PerpCaps, 
         assert verdict.code == first
 
 
-@invariant(broken_worlds(), opens(), quick=30)
+@invariant(broken_worlds(), open_proposals(), quick=30)
 def test_e17_an_account_that_cannot_be_valued_opens_nothing(world: PerpWorld, intent: dict[str, Any]) -> None:
     """E17: one number missing or not finite anywhere in the account, and every open is refused."""
-    assert not allowed(LOOSE, State(world), intent)
+    assert not is_allowed(LOOSE, State(world), intent)
 
 
-@invariant(worlds(calm=True), opens(wild=False), st.integers(1, 10**9), quick=20)
+@invariant(worlds(calm=True), open_proposals(wild=False), st.integers(1, 10**9), quick=20)
 def test_e17_a_stale_or_missing_price_opens_nothing(world: PerpWorld, intent: dict[str, Any], late_ms: int) -> None:
     """E17: a price older than allowed, or none, and every open of that symbol is refused."""
     symbol = intent["symbol"]
     old = replace(world, marked_at={**world.marked_at, symbol: NOW - LOOSE.max_data_age_ms - late_ms})
-    assert not allowed(LOOSE, State(old), intent)
+    assert not is_allowed(LOOSE, State(old), intent)
     gone = {name: mark for name, mark in world.marks.items() if name != symbol}
-    assert not allowed(LOOSE, State(replace(world, marks=gone, positions={})), intent)
+    assert not is_allowed(LOOSE, State(replace(world, marks=gone, positions={})), intent)
 
 
-@invariant(worlds(), opens(), st.integers(0, 10**6), quick=20)
+@invariant(worlds(), open_proposals(), st.integers(0, 10**6), quick=20)
 def test_e18_without_equity_nothing_is_opened(world: PerpWorld, intent: dict[str, Any], debt: int) -> None:
     """E18: with equity at or below zero only exits are left (E12 shows that they are)."""
     with localcontext(Context(prec=60)):
         poor = replace(world, cash=world.cash - equity(world) - debt, halts=())
-    assert worth(poor) <= 0
-    assert not allowed(LOOSE, State(poor), intent)
+    assert account_value(poor) <= 0
+    assert not is_allowed(LOOSE, State(poor), intent)
 
 
-@invariant(caps(), states(worlds(calm=True)), st.one_of(opens(wild=False), spoiled()), quick=30)
+@invariant(caps(), states(worlds(calm=True)), st.one_of(open_proposals(wild=False), almost_proposals()), quick=30)
 def test_e22_the_same_intent_twice_is_answered_once(limits: PerpCaps, state: State, intent: Any) -> None:
     """E22 idempotence: the second time the stored verdict comes back, flagged, and nothing new is sent."""
-    after, verdict, _ = carry_out(state, judge(limits, state, intent))
+    after, verdict, _ = act_on(state, judge(limits, state, intent))
     again = judge(limits, after, intent)
     assert again.order is None
     assert again.cancel_id is None
     assert again.verdict == replace(verdict, duplicate=True)
-    final, second, receipts = carry_out(after, again)
+    final, second, receipts = act_on(after, again)
     assert final == after
     assert (second.order_id, receipts) == (verdict.order_id, ())
     later = guard(limits, TERMS, after, intent, NOW + 1)
     assert not later.verdict.duplicate, "another tick is another intent"
 
 
-@invariant(caps(), states(worlds()), opens(), quick=40)
+@invariant(caps(), states(worlds()), open_proposals(), quick=40)
 def test_e26_an_accepted_open_records_every_margin_and_none_is_below_zero(
     limits: PerpCaps, state: State, intent: dict[str, Any]
 ) -> None:
@@ -519,7 +512,7 @@ def test_e26_an_accepted_open_records_every_margin_and_none_is_below_zero(
         assert all(margin.left is not None and margin.left >= 0 for margin in verdict.margins)
 
 
-@invariant(caps(), states(worlds()), st.one_of(opens(), spoiled()), quick=30)
+@invariant(caps(), states(worlds()), st.one_of(open_proposals(), almost_proposals()), quick=30)
 def test_e25_e26_the_stored_state_and_proposal_give_the_same_verdict(
     limits: PerpCaps, state: State, intent: Any
 ) -> None:
@@ -529,7 +522,7 @@ def test_e25_e26_the_stored_state_and_proposal_give_the_same_verdict(
     stored_intent = codec.loads_exact(codec.dumps(codec.number_fragments(intent)))
     again = judge(limits, stored_state, stored_intent)
     if judgement.verdict.outcome == "allowed":
-        assert told(again) == told(judgement)
+        assert judgement_bytes(again) == judgement_bytes(judgement)
     assert (again.verdict.outcome, again.verdict.code) == (judgement.verdict.outcome, judgement.verdict.code)
 
 
@@ -540,7 +533,7 @@ REACHABLE = (None, *(rule.code for rule in RULES[1:11]))
 
 
 @pytest.fixture(scope="module")
-def reached() -> set[str | None]:
+def reached_rules() -> set[str | None]:
     """The rules that refused some well-formed open, and None if one was accepted; random cases are tried until it is all."""
     found: set[str | None] = set()
 
@@ -550,7 +543,7 @@ def reached() -> set[str | None]:
             found.add(verdict.code)
         return found.issuperset(REACHABLE)
 
-    cases = st.tuples(st.one_of(caps(), st.just(replace(LOOSE, symbols=SYMBOLS))), states(worlds()), opens())
+    cases = st.tuples(st.one_of(caps(), st.just(replace(LOOSE, symbols=SYMBOLS))), states(worlds()), open_proposals())
     with suppress(NoSuchExample):
         calmly = settings(CALMLY, max_examples=20_000, database=None, phases=[Phase.generate])
         find(cases, reaches_all, settings=calmly, random=Random(7))  # with which it takes few
@@ -558,9 +551,9 @@ def reached() -> set[str | None]:
 
 
 @pytest.mark.parametrize("code", REACHABLE)
-def test_the_random_accounts_reach_every_verdict(code: str | None, reached: set[str | None]) -> None:
+def test_the_random_accounts_reach_every_verdict(code: str | None, reached_rules: set[str | None]) -> None:
     """Each rule names some refusal of a well-formed open, and some are accepted: no property holds for want of cases."""
-    assert code in reached
+    assert code in reached_rules
 
 
 test_long = long_versions(globals())

@@ -17,7 +17,7 @@ from pitboss.venues.perp.state import PerpWorld, Position, TradingTerms
 from pitboss.venues.perp.testing import judge as guard
 from pitboss.venues.perp.testing import make_tape_of
 from pitboss.venues.perp.world import OrderRequest, advance, halt, submit
-from venues.perp.markets import BASE, MIDNIGHT, drive, fresh_world, scenery
+from venues.perp.markets import BASE, MIDNIGHT, fresh_world, history_inputs, run_history
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -27,7 +27,7 @@ def test_e19_e20_e21_halts_come_in_the_step_of_the_loss_and_go_only_at_midnight(
     """E19: measured from the last point at or before 00:00, over fills, funding, fees and marks, also after a restart.
     E20: the peak never falls. E21: only the daily-loss halt ends by itself, and only with a new UTC day.
     """
-    tape, terms = scenery(seed)
+    tape, terms = history_inputs(seed)
     started = int(tape.open_at[0])
     points: list[tuple[int, Decimal]] = [(started, Decimal(10_000))]
 
@@ -54,7 +54,7 @@ def test_e19_e20_e21_halts_come_in_the_step_of_the_loss_and_go_only_at_midnight(
             )
         return world
 
-    drive(seed, play)
+    run_history(seed, play)
 
 
 def _expect(
@@ -74,7 +74,7 @@ def _expect(
 TERMS = TradingTerms(SHIPPED, daily_loss_halt_pct=Decimal(5), drawdown_halt_pct=Decimal(15))
 
 
-def losing(at: int, closes: list[float]) -> tuple[PerpWorld, Any]:
+def losing_account(at: int, closes: list[float]) -> tuple[PerpWorld, Any]:
     """An account with 1 BTC and 10,000 USD, and bars of BTC that close so."""
     rows = [(at + place * BASE, close, close, close, close) for place, close in enumerate(closes)]
     tape = make_tape_of({"BTC": rows})
@@ -85,7 +85,7 @@ def losing(at: int, closes: list[float]) -> tuple[PerpWorld, Any]:
 def test_e19_a_loss_one_cent_short_of_the_threshold_does_not_halt_and_the_threshold_does() -> None:
     """E19: ≥, in the same step; 5 % of 10,000 is 500."""
     for drop, halted in ((499.99, False), (500.0, True)):
-        world, tape = losing(MIDNIGHT, [100_000.0, 100_000.0 - drop])
+        world, tape = losing_account(MIDNIGHT, [100_000.0, 100_000.0 - drop])
         stretch = advance(world, TERMS, tape, 0, 2)
         assert ("daily_loss" in stretch.world.halts) is halted
         assert [receipt.kind for receipt in stretch.receipts] == (["halted"] if halted else [])
@@ -95,13 +95,13 @@ def test_e20_a_fall_of_the_threshold_from_the_peak_halts_and_a_cent_less_does_no
     """E20: 15 % from the peak of 12,000 is 1,800; the day's loss is switched off."""
     terms = TradingTerms(SHIPPED, drawdown_halt_pct=Decimal(15))
     for drop, halted in ((1_799.99, False), (1_800.0, True)):
-        world, tape = losing(MIDNIGHT, [100_000.0, 102_000.0, 102_000.0 - drop])
+        world, tape = losing_account(MIDNIGHT, [100_000.0, 102_000.0, 102_000.0 - drop])
         assert ("drawdown" in advance(world, terms, tape, 0, 3).world.halts) is halted
 
 
 def test_e21_the_daily_halt_ends_at_midnight_for_the_guard_even_if_no_bar_has_closed_since() -> None:
     """E21: 00:00 UTC ends it, not the first bar after it: a hole over midnight must not keep an agent halted."""
-    world, tape = losing(MIDNIGHT + 23 * HOUR_MS, [100_000.0, 99_000.0])
+    world, tape = losing_account(MIDNIGHT + 23 * HOUR_MS, [100_000.0, 99_000.0])
     world = advance(world, TERMS, tape, 0, 2).world
     assert world.halts == ("daily_loss",)
     world = replace(world, positions={})
@@ -116,7 +116,7 @@ def test_e21_the_daily_halt_ends_at_midnight_for_the_guard_even_if_no_bar_has_cl
 
 def test_a_halt_from_outside_cancels_working_opens_once_and_leaves_exits_alone() -> None:
     """A halt by a person or by a broken invariant acts like any other, and putting it on twice changes nothing."""
-    world, _ = losing(MIDNIGHT, [100_000.0])
+    world, _ = losing_account(MIDNIGHT, [100_000.0])
     for request in (
         OrderRequest("limit", "BTC", 1, Decimal("0.01"), 1, limit=Decimal(99_000)),
         OrderRequest("close", "BTC", -1, Decimal(1)),

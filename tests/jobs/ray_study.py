@@ -44,7 +44,8 @@ class EnvironmentReader:
         """The progress of one run."""
         del run_id, done
         if status != "queued" and not self.surroundings:  # a short run may have ended by now; its worker stays
-            self.surroundings = {name: variables(name) for name in names()}  # a worker answers between two runs
+            # A worker answers between two runs.
+            self.surroundings = {name: environment_names(name) for name in worker_names()}
 
 
 class NodeLoss(threading.Thread):
@@ -107,7 +108,7 @@ def main(home: str, kind: str, lose: str, database: str) -> None:
         started_s = time.monotonic()
         result = asyncio.run(study(workspace, plan.plan, plan.method, StudySettings("workers"), observer))
         took_s = time.monotonic() - started_s
-        wait(lambda: not names(), "the workers did not end")
+        wait_until(lambda: not worker_names(), "the workers did not end")
         results = study_results(workspace, plan, result)
         history = history_check.check(events.read_events(workspace.database), list(results["digests"]), stale_ms=3_000)
         workers = {event.worker for event in events.read_events(workspace.database) if event.kind == "claimed"}
@@ -129,19 +130,19 @@ def main(home: str, kind: str, lose: str, database: str) -> None:
     cluster.shutdown()
 
 
-def names() -> list[str]:
+def worker_names() -> list[str]:
     """The names of all workers."""
     actors: Any = ray.util.list_named_actors(all_namespaces=True)
     return [actor["name"] for actor in actors]
 
 
-def variables(name: str) -> list[str]:
+def environment_names(name: str) -> list[str]:
     """The names of the environment variables of a worker's process."""
     actor = ray.get_actor(name, namespace=executor.NAMESPACE)
     return ray.get(actor.__ray_call__.remote(lambda self: sorted(os.environ)), timeout=60)
 
 
-def wait(true: Any, otherwise: str) -> None:
+def wait_until(true: Any, otherwise: str) -> None:
     until, pause = time.monotonic() + PATIENCE_S, threading.Event()
     while not true():
         if time.monotonic() > until:

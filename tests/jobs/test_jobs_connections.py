@@ -39,7 +39,7 @@ def settings_for(home: Path, address: str) -> Settings:
     return load_settings(home).model_copy(update={"database_url": address, "executor": "none"})
 
 
-def connected(address: str) -> int:
+def connection_count(address: str) -> int:
     """The connections to a database, without the one that counts them."""
     import psycopg
 
@@ -50,7 +50,7 @@ def connected(address: str) -> int:
     return int(row[0])
 
 
-def least(count: Callable[[], int], times: int = 12) -> int:
+def smallest_count(count: Callable[[], int], times: int = 12) -> int:
     """The smallest of some counts: a connection that is open for a moment is not kept."""
     counts: list[int] = []
     for _ in range(times):
@@ -75,7 +75,7 @@ def test_an_idle_worker_keeps_one_connection_after_it_has_executed_runs(
             async with asyncio.timeout(120):
                 while worker.finished_runs < len(ids):  # noqa: ASYNC110 - it is in another task
                     await asyncio.sleep(0.02)
-                kept = await asyncio.to_thread(least, lambda: connected(address))
+                kept = await asyncio.to_thread(smallest_count, lambda: connection_count(address))
                 worker.stop()
                 await working
             return kept
@@ -133,9 +133,10 @@ def test_sixty_four_idle_workers_leave_room_on_a_stock_server_and_submit_names_t
             processes.append(process)
             open_parts.callback(process.wait, 60)
             open_parts.callback(process.kill)
-        while least(lambda: connected(address)) < WORKERS:  # a worker that starts may have two for a moment
+        # A worker that starts may have two for a moment.
+        while smallest_count(lambda: connection_count(address)) < WORKERS:
             assert all(process.poll() is None for process in processes)
-        assert least(lambda: connected(address), 40) == WORKERS, "each keeps one"
+        assert smallest_count(lambda: connection_count(address), 40) == WORKERS, "each keeps one"
 
         skill = tmp_path / "skill.yaml"
         skill.write_text(SKILL)

@@ -30,7 +30,7 @@ from pitboss.store.queue import QueueDepth
 
 
 @pytest.fixture
-def quick(job_workspace: JobWorkspace) -> Iterator[JobWorkspace]:
+def fast_workspace(job_workspace: JobWorkspace) -> Iterator[JobWorkspace]:
     """Settings under which a lost worker is noticed soon; all workers are stopped at the end of the test."""
     changes = {"max_workers": 2, "worker_idle_s": 0.3, "lease_heartbeat_s": 0.2, "lease_stale_s": 1.0, "scan_s": 0.2}
     settings = job_workspace.settings.model_copy(update=changes)
@@ -69,54 +69,57 @@ def test_there_are_as_many_workers_as_runs_up_to_the_limit(ready: int, later: in
 
 
 @pytest.mark.usefixtures("forked_programs")
-def test_workers_started_for_the_queue_do_it_and_are_gone(quick: JobWorkspace) -> None:
+def test_workers_started_for_the_queue_do_it_and_are_gone(fast_workspace: JobWorkspace) -> None:
     """Two who start workers at the same moment start no more than there may be. One worker is killed on the way."""
-    ids = quick.enqueue(6, model="standin/analyst", hours=12)
+    ids = fast_workspace.enqueue(6, model="standin/analyst", hours=12)
     together, started = threading.Barrier(2), [0, 0]
 
     def begin(number: int) -> None:
         together.wait()
-        started[number] = local.ensure(quick.settings, quick.queue, any_build=True)
+        started[number] = local.ensure(fast_workspace.settings, fast_workspace.queue, any_build=True)
 
     threads = [threading.Thread(target=begin, args=(number,)) for number in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert (sum(started), workers(quick)) == (2, 2)
-    assert local.ensure(quick.settings, quick.queue, any_build=True) == 0
+    assert (sum(started), workers(fast_workspace)) == (2, 2)
+    assert local.ensure(fast_workspace.settings, fast_workspace.queue, any_build=True) == 0
 
-    wait_until(lambda: any(event.kind == "committed" for event in events.read_events(quick.workspace.database)))
+    wait_until(
+        lambda: any(event.kind == "committed" for event in events.read_events(fast_workspace.workspace.database))
+    )
     local._started[-1].kill()
-    wait_until(lambda: all(quick.status(run_id) == "complete" for run_id in ids))
-    wait_until(lambda: not workers(quick))
+    wait_until(lambda: all(fast_workspace.status(run_id) == "complete" for run_id in ids))
+    wait_until(lambda: not workers(fast_workspace))
 
-    assert len({quick.workspace.runs.get(run_id).digest for run_id in ids}) == 1  # the stand-in has no dice
-    assert check_history(quick, ids).ends == {"complete": 6}
+    digests = {fast_workspace.workspace.runs.get(run_id).digest for run_id in ids}
+    assert len(digests) == 1  # the stand-in is deterministic
+    assert check_history(fast_workspace, ids).ends == {"complete": 6}
 
 
-def test_a_worker_asked_to_exit_by_a_signal_gives_its_run_back(quick: JobWorkspace) -> None:
-    settings = quick.settings.model_copy(update={"worker_idle_s": 600.0, "max_workers": 1})
-    (run_id,) = quick.enqueue(model="standin/analyst", every="5m")
-    assert local.ensure(settings, quick.queue, any_build=True) == 1
-    wait_until(lambda: quick.status(run_id) == "running")
+def test_a_worker_asked_to_exit_by_a_signal_gives_its_run_back(fast_workspace: JobWorkspace) -> None:
+    settings = fast_workspace.settings.model_copy(update={"worker_idle_s": 600.0, "max_workers": 1})
+    (run_id,) = fast_workspace.enqueue(model="standin/analyst", every="5m")
+    assert local.ensure(settings, fast_workspace.queue, any_build=True) == 1
+    wait_until(lambda: fast_workspace.status(run_id) == "running")
 
     process = local._started[-1]
     mine = os.getpriority(os.PRIO_PROCESS, 0)
     assert os.getpriority(os.PRIO_PROCESS, process.pid) == min(19, mine + settings.worker_nice)
     process.send_signal(signal.SIGTERM)
 
-    assert process.wait(60) == 0, WorkerSlots(quick.workspace.home).log_path(0).read_text()
-    assert quick.status(run_id) in ("queued", "complete")
-    assert quick.workspace.runs.get(run_id).requeues == 0
+    assert process.wait(60) == 0, WorkerSlots(fast_workspace.workspace.home).log_path(0).read_text()
+    assert fast_workspace.status(run_id) in ("queued", "complete")
+    assert fast_workspace.workspace.runs.get(run_id).requeues == 0
 
 
 @pytest.mark.usefixtures("forked_programs")
 def test_a_child_that_is_killed_takes_only_its_own_run_along_and_that_goes_on_in_another(
-    quick: JobWorkspace, monkeypatch: pytest.MonkeyPatch
+    fast_workspace: JobWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(place, "MIN_PROCESS_RUN_S", 0.0)
-    ids = quick.enqueue(2, model="standin/analyst", hours=6) + quick.enqueue(1)
+    ids = fast_workspace.enqueue(2, model="standin/analyst", hours=6) + fast_workspace.enqueue(1)
     real, killed = children.WorkerChild.work, []
 
     async def once(child: children.WorkerChild, lease: object) -> None:
@@ -134,10 +137,10 @@ def test_a_child_that_is_killed_takes_only_its_own_run_along_and_that_goes_on_in
 
     monkeypatch.setattr(children.WorkerChild, "start", counted)
     terms = WorkerSettings(processes=2, idle_exit_s=2.0, heartbeat=HeartbeatSettings(0.1, 0.5, 0.1), logged=True)
-    asyncio.run(Worker(quick.workspace, quick.queue, "parent", terms).run())
+    asyncio.run(Worker(fast_workspace.workspace, fast_workspace.queue, "parent", terms).run())
 
-    assert [quick.status(run_id) for run_id in ids] == ["complete"] * 3
-    log = check_history(quick, ids)
+    assert [fast_workspace.status(run_id) for run_id in ids] == ["complete"] * 3
+    log = check_history(fast_workspace, ids)
     assert (log.requeues, log.ends) == (1, {"complete": 3})
     assert len(started) <= log.claims == 4  # children are used again: three as a rule, and never more than claims
 
@@ -157,26 +160,35 @@ child.main(*sys.argv[1:])
 
 
 def test_what_a_run_prints_in_a_child_is_not_taken_for_its_outcome(
-    quick: JobWorkspace, monkeypatch: pytest.MonkeyPatch
+    fast_workspace: JobWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(place, "MIN_PROCESS_RUN_S", 0.0)
     monkeypatch.setattr(children, "program", lambda module, *arguments: [sys.executable, "-c", PRINTING, *arguments])
-    ids = quick.enqueue(2)
-    asyncio.run(Worker(quick.workspace, quick.queue, "parent", WorkerSettings(processes=2, idle_exit_s=0.5)).run())
-    assert [quick.status(run_id) for run_id in ids] == ["complete"] * 2
+    ids = fast_workspace.enqueue(2)
+    asyncio.run(
+        Worker(
+            fast_workspace.workspace,
+            fast_workspace.queue,
+            "parent",
+            WorkerSettings(processes=2, idle_exit_s=0.5),
+        ).run()
+    )
+    assert [fast_workspace.status(run_id) for run_id in ids] == ["complete"] * 2
 
 
-def test_a_worker_that_leaves_gives_its_place_up_before_it_looks_a_last_time(quick: JobWorkspace) -> None:
+def test_a_worker_that_leaves_gives_its_place_up_before_it_looks_a_last_time(
+    fast_workspace: JobWorkspace,
+) -> None:
     """Whoever queues a run in between finds the place free, or is found."""
-    slots = WorkerSlots(quick.workspace.home)
+    slots = WorkerSlots(fast_workspace.workspace.home)
     with slots.lock():
         handle = slots.acquire(0)
     assert handle is not None
-    slot = LocalWorkerSlot(slots, 0, handle, quick.queue, 2)
+    slot = LocalWorkerSlot(slots, 0, handle, fast_workspace.queue, 2)
     assert slot.try_release()
-    assert workers(quick) == 0
+    assert workers(fast_workspace) == 0
     slot.reacquire()
-    assert workers(quick) == 1
+    assert workers(fast_workspace) == 1
 
     ids: list[str] = []
 
@@ -184,25 +196,33 @@ def test_a_worker_that_leaves_gives_its_place_up_before_it_looks_a_last_time(qui
         def try_release(self) -> bool:
             left = slot.try_release()
             if not ids:
-                ids.extend(quick.enqueue())  # and at that moment somebody queues a run
+                ids.extend(fast_workspace.enqueue())  # and at that moment somebody queues a run
             return left
 
         def reacquire(self) -> None:
             slot.reacquire()
 
-    asyncio.run(Worker(quick.workspace, quick.queue, "last", WorkerSettings(idle_exit_s=0.0), QueueingSlot()).run())
-    assert (quick.status(ids[0]), workers(quick)) == ("complete", 0)
+    asyncio.run(
+        Worker(
+            fast_workspace.workspace,
+            fast_workspace.queue,
+            "last",
+            WorkerSettings(idle_exit_s=0.0),
+            QueueingSlot(),
+        ).run()
+    )
+    assert (fast_workspace.status(ids[0]), workers(fast_workspace)) == ("complete", 0)
 
 
-def test_the_last_two_workers_stay_while_another_is_at_work(quick: JobWorkspace) -> None:
+def test_the_last_two_workers_stay_while_another_is_at_work(fast_workspace: JobWorkspace) -> None:
     """If it is lost, somebody must notice."""
-    slots = WorkerSlots(quick.workspace.home)
+    slots = WorkerSlots(fast_workspace.workspace.home)
     with slots.lock():
         handles = [slots.acquire(number) for number in range(3)]
-    quick.enqueue()
-    assert quick.queue.claim("busy") is not None
+    fast_workspace.enqueue()
+    assert fast_workspace.queue.claim("busy") is not None
     worker_slots = [
-        LocalWorkerSlot(slots, number, handle or -1, quick.queue, 3) for number, handle in enumerate(handles)
+        LocalWorkerSlot(slots, number, handle or -1, fast_workspace.queue, 3) for number, handle in enumerate(handles)
     ]
 
     assert [slot.try_release() for slot in worker_slots] == [True, False, False]
@@ -210,10 +230,12 @@ def test_the_last_two_workers_stay_while_another_is_at_work(quick: JobWorkspace)
         slot.close()
 
 
-def test_workers_are_not_started_next_to_a_process_that_has_the_database_for_itself(quick: JobWorkspace) -> None:
-    settings = quick.settings.model_copy(update={"sqlite_processes": "one"})
+def test_workers_are_not_started_next_to_a_process_that_has_the_database_for_itself(
+    fast_workspace: JobWorkspace,
+) -> None:
+    settings = fast_workspace.settings.model_copy(update={"sqlite_processes": "one"})
     with pytest.raises(UserError, match="for itself"):
-        local.ensure(settings, quick.queue)
+        local.ensure(settings, fast_workspace.queue)
 
 
 def test_a_process_is_given_the_settings_by_variables_and_its_arguments_say_nothing(tmp_path: Path) -> None:

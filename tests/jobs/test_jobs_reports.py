@@ -26,25 +26,29 @@ ASKED = {"queued": {"report": True}}
 
 
 @pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+def fast_polling(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(working, "POLL_S", 0.02)
     monkeypatch.setattr(enqueueing, "ensure_workers", lambda workspace: 0)
 
 
-def put(job_workspace: JobWorkspace, count: int = 1, hours: int = 6, **more: Any) -> list[str]:
+def enqueue_runs(job_workspace: JobWorkspace, count: int = 1, hours: int = 6, **more: Any) -> list[str]:
     skill = plain_skill(["BTC"], "15m", model="policy/momentum")
     requests = [PerpRequest(skill, FROM, FROM + hours * HOUR_MS, seed=seed, repeat=seed) for seed in range(count)]
     return enqueue(job_workspace.workspace, requests, **more)
 
 
-def work(job_workspace: JobWorkspace, **terms: Any) -> None:
+def run_worker(job_workspace: JobWorkspace, **terms: Any) -> None:
     asyncio.run(job_workspace.worker(**terms).run())
 
 
 def test_a_worker_writes_the_reports_that_were_asked_for_and_no_others(job_workspace: JobWorkspace) -> None:
-    asked = put(job_workspace, 3, extra_params=ASKED)
-    others = put(job_workspace, 1) + put(job_workspace, 1, extra_params={"queued": {}}) + job_workspace.enqueue(1)
-    work(job_workspace)
+    asked = enqueue_runs(job_workspace, 3, extra_params=ASKED)
+    others = (
+        enqueue_runs(job_workspace, 1)
+        + enqueue_runs(job_workspace, 1, extra_params={"queued": {}})
+        + job_workspace.enqueue(1)
+    )
+    run_worker(job_workspace)
     reports = job_workspace.workspace.home / "reports"
     assert sorted(os.listdir(reports)) == sorted(f"{run_id}.html" for run_id in asked)
     for run_id in asked:
@@ -65,9 +69,9 @@ def test_a_report_that_cannot_be_written_is_shown_in_the_log_and_the_run_stays_c
         raise problem
 
     monkeypatch.setattr(report, "write_report", broken)
-    ids = put(job_workspace, 2, extra_params=ASKED)
+    ids = enqueue_runs(job_workspace, 2, extra_params=ASKED)
     with caplog.at_level(logging.WARNING, "pitboss.jobs"):
-        work(job_workspace)
+        run_worker(job_workspace)
     assert [job_workspace.status(run_id) for run_id in ids] == ["complete"] * 2
     assert [record.getMessage() for record in caplog.records].count("report not written") == 2
     assert all(verify(job_workspace.workspace, run_id) == [] for run_id in ids)
@@ -75,8 +79,8 @@ def test_a_report_that_cannot_be_written_is_shown_in_the_log_and_the_run_stays_c
 
 def test_a_folder_that_takes_no_files_costs_the_report_and_nothing_else(job_workspace: JobWorkspace) -> None:
     (job_workspace.workspace.home / "reports").write_text("not a folder")
-    (run_id,) = put(job_workspace, extra_params=ASKED)
-    work(job_workspace)
+    (run_id,) = enqueue_runs(job_workspace, extra_params=ASKED)
+    run_worker(job_workspace)
     run = job_workspace.workspace.runs.get(run_id)
     assert (run.status, run.report) == ("complete", None)
     assert run.digest is not None
@@ -85,13 +89,13 @@ def test_a_folder_that_takes_no_files_costs_the_report_and_nothing_else(job_work
 def test_a_run_that_ended_in_error_or_was_cancelled_has_no_report(
     job_workspace: JobWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (run_id,) = put(job_workspace, extra_params=ASKED)
+    (run_id,) = enqueue_runs(job_workspace, extra_params=ASKED)
 
     async def failing(workspace: Any, lease: Any, *arguments: Any) -> None:
         workspace.runs.fail(lease.run_id, lease.epoch, "no luck")
 
     monkeypatch.setattr(working, "work", failing)
-    work(job_workspace)
+    run_worker(job_workspace)
     assert job_workspace.status(run_id) == "error"
     assert not (job_workspace.workspace.home / "reports").exists()
 
@@ -107,7 +111,7 @@ def test_the_loop_is_free_while_a_report_is_written_and_a_worker_that_leaves_wai
         return write_report(*given, **named)
 
     monkeypatch.setattr(report, "write_report", slow)
-    (first,) = put(job_workspace, extra_params=ASKED)
+    (first,) = enqueue_runs(job_workspace, extra_params=ASKED)
 
     async def story() -> None:
         worker = job_workspace.worker(idle_exit_s=60.0)
@@ -131,7 +135,7 @@ def test_the_loop_is_free_while_a_report_is_written_and_a_worker_that_leaves_wai
 def test_reports_are_written_one_after_the_other_while_a_run_blocks_the_loop(
     job_workspace: JobWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ids, written, all_written = put(job_workspace, 3, extra_params=ASKED), list[str](), threading.Event()
+    ids, written, all_written = enqueue_runs(job_workspace, 3, extra_params=ASKED), list[str](), threading.Event()
     runs = [replace(job_workspace.workspace.runs.get(run_id), status="complete") for run_id in ids]
 
     def note(workspace: Any, run_id: str) -> None:
@@ -158,7 +162,7 @@ def test_reports_are_written_one_after_the_other_while_a_run_blocks_the_loop(
 def test_reports_that_are_not_begun_are_dropped_when_a_worker_is_told_not_to_wait(
     job_workspace: JobWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ids, written = put(job_workspace, 3, extra_params=ASKED), list[str]()
+    ids, written = enqueue_runs(job_workspace, 3, extra_params=ASKED), list[str]()
     runs = [replace(job_workspace.workspace.runs.get(run_id), status="complete") for run_id in ids]
     began, go_on = threading.Event(), threading.Event()
 
@@ -190,8 +194,8 @@ def test_two_who_write_the_same_page_at_once_never_mix_their_bytes(
     job_workspace: JobWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One is stopped between its file and the move while the other goes all the way."""
-    (run_id,) = put(job_workspace)
-    work(job_workspace)
+    (run_id,) = enqueue_runs(job_workspace)
+    run_worker(job_workspace)
     place = os.replace
     other: list[bytes] = []
 

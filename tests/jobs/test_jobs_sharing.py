@@ -24,7 +24,7 @@ RUNS, REPEATS = 6, 2
 
 
 @pytest.fixture(autouse=True)
-def own_loans(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_lent_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "_LENT", {})
     monkeypatch.setattr(working, "POLL_S", 0.02)
 
@@ -35,16 +35,16 @@ def request(repeat: int = 0, **more: Any) -> PerpRequest:
     return PerpRequest(skill, FROM, FROM + 3 * HOUR_MS, repeat=repeat, **terms)
 
 
-def queued(job_workspace: JobWorkspace, requests: list[PerpRequest]) -> list[str]:
+def enqueue_requests(job_workspace: JobWorkspace, requests: list[PerpRequest]) -> list[str]:
     return job_workspace.queue.enqueue([job_of(job_workspace.workspace, one) for one in requests])
 
 
-async def served(
+async def run_with_provider(
     script: Any, job_workspace: JobWorkspace, requests: list[PerpRequest], at_once: int, **terms: Any
 ) -> tuple[list[Run], int]:
     async with FakeProvider(script, latency_s=0.02) as fake:
         machine.lend({"LLM_BASE_URL": fake.url, "LLM_API_KEY": "test-key-123456"})
-        ids = queued(job_workspace, requests)
+        ids = enqueue_requests(job_workspace, requests)
         await job_workspace.worker(concurrency=at_once, **terms).run()
         return [job_workspace.workspace.runs.get(run_id) for run_id in ids], fake.calls
 
@@ -59,7 +59,7 @@ def paid_twice(job_workspace: JobWorkspace) -> int:
 @pytest.mark.parametrize("ahead", ["0", "4"])
 def test_runs_at_once_pay_for_each_question_once_and_end_as_one_by_one(ahead: str, job_workspace: JobWorkspace) -> None:
     requests = [request(number % REPEATS, speculate=ahead) for number in range(RUNS)]
-    done, calls = asyncio.run(served(decide, job_workspace, requests, RUNS))
+    done, calls = asyncio.run(run_with_provider(decide, job_workspace, requests, RUNS))
 
     async def alone() -> tuple[list[Run], int]:
         async with FakeProvider(decide) as fake:
@@ -88,7 +88,7 @@ def test_a_provider_that_is_busy_now_and_then_is_still_paid_once(job_workspace: 
         count[0] += 1
         return busy() if count[0] % 3 == 0 else decide(question)
 
-    done, calls = asyncio.run(served(moody, job_workspace, [request()] * RUNS, RUNS))
+    done, calls = asyncio.run(run_with_provider(moody, job_workspace, [request()] * RUNS, RUNS))
     assert [run.status for run in done] == ["complete"] * RUNS
     assert len({run.digest for run in done}) == 1
     ticks = done[0].ticks
@@ -104,7 +104,7 @@ def test_one_that_is_cancelled_while_others_wait_for_its_call_takes_none_of_them
     async def story() -> tuple[list[Run], str]:
         async with FakeProvider(lambda question: decide(question), latency_s=0.05) as fake:
             machine.lend({"LLM_BASE_URL": fake.url, "LLM_API_KEY": "test-key-123456"})
-            ids = queued(job_workspace, [request()] * 4)
+            ids = enqueue_requests(job_workspace, [request()] * 4)
             worker = job_workspace.worker(concurrency=4, heartbeat=working.HeartbeatSettings(0.05, 20.0, 0.1))
             running = asyncio.create_task(worker.run())
             while fake.calls < 2:  # noqa: ASYNC110 - it is in a server
@@ -137,7 +137,7 @@ def test_each_shared_question_is_paid_once_whatever_is_cancelled_or_fails_and_al
     async def story() -> list[str]:
         async with FakeProvider(moody, latency_s=0.01) as fake:
             machine.lend({"LLM_BASE_URL": fake.url, "LLM_API_KEY": "test-key-123456"})
-            ids = queued(job_workspace, [request(number % 2) for number in range(6)])
+            ids = enqueue_requests(job_workspace, [request(number % 2) for number in range(6)])
             worker = job_workspace.worker(concurrency=6, heartbeat=working.HeartbeatSettings(0.02, 20.0, 0.1))
             running = asyncio.create_task(worker.run())
             for run_id in rng.sample(ids, 3):

@@ -38,7 +38,7 @@ PORT = 0
 
 
 @pytest.fixture(autouse=True)
-def own_loans(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_lent_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     """What one test lends is not there in the next."""
     monkeypatch.setitem(globals(), "PORT", free_port())
     monkeypatch.setattr(machine, "_LENT", {})
@@ -58,7 +58,7 @@ def put_model_runs(job_workspace: JobWorkspace, count: int = 1, **more: Any) -> 
     return job_workspace.enqueue(count, model=MODEL, any_price=True, speculate="0", hours=3, **more)
 
 
-async def until(true: Callable[[], bool], patience_s: float = 20.0) -> None:
+async def wait_for(true: Callable[[], bool], patience_s: float = 20.0) -> None:
     async with asyncio.timeout(patience_s):
         while not true():  # noqa: ASYNC110 - what is waited for is in the database or in a server
             await asyncio.sleep(0.01)
@@ -95,9 +95,9 @@ def test_a_cancelled_run_stops_while_its_model_has_not_answered_and_the_others_g
         async with provider([hang]) as fake:
             worker = job_workspace.worker(heartbeat=QUICK)
             working = asyncio.create_task(worker.run())
-            await until(lambda: fake.calls == 1)
+            await wait_for(lambda: fake.calls == 1)
             other = job_workspace.enqueue(1)[0]
-            await until(lambda: job_workspace.status(other) == "complete")
+            await wait_for(lambda: job_workspace.status(other) == "complete")
             job_workspace.workspace.runs.request_cancel(cancelled)
             started_s = asyncio.get_running_loop().time()
             await working
@@ -167,7 +167,7 @@ def test_a_worker_asked_to_exit_gives_its_runs_back_uncounted_and_they_end_the_s
             fake.script = lambda question: decide(question) if fake.calls == 1 else hang
             worker = job_workspace.worker(drain_s=0.05 if stops == 1 else 60.0)
             working = asyncio.create_task(worker.run())
-            await until(lambda: fake.calls >= 3)
+            await wait_for(lambda: fake.calls >= 3)
             for _ in range(stops):
                 worker.stop()
             assert await working == 0
@@ -191,7 +191,7 @@ def test_a_worker_asked_to_exit_waits_for_the_answer_that_is_on_its_way(job_work
             fake.latency_s = 0.3
             worker = job_workspace.worker(drain_s=30.0)
             task = asyncio.create_task(worker.run())
-            await until(lambda: fake.calls == 1)
+            await wait_for(lambda: fake.calls == 1)
             worker.stop()
             await task
 
@@ -208,7 +208,7 @@ def test_a_run_that_was_taken_away_is_given_up_without_a_word(job_workspace: Job
     async def story() -> None:
         async with provider([hang]) as fake:
             task = asyncio.create_task(job_workspace.worker(heartbeat=HeartbeatSettings(0.3, 20.0, 20.0)).run())
-            await until(lambda: fake.calls == 1)
+            await wait_for(lambda: fake.calls == 1)
             assert job_workspace.queue.sweep(stale_ms=-1).requeued == [run_id]  # as if it had been silent
             lease = job_workspace.queue.claim("another")
             assert lease is not None
@@ -375,7 +375,7 @@ def test_more_runs_wait_for_their_model_at_once_than_the_worker_has_processes(jo
         async def together(request: Any, question: Any) -> Any:
             nonlocal seen
             seen += 1
-            await until(lambda: seen >= 4)
+            await wait_for(lambda: seen >= 4)
             return await decide(question)(request, question)
 
         async with provider(lambda question: together):

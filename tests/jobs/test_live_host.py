@@ -76,10 +76,10 @@ class HostScene:
         return await command(self.workspace, deployment.id, name, reason, "kim", wait_s=60)
 
     async def attended(self, host: LiveHost, *deployments: Deployment) -> None:
-        await eventually(lambda: all(each.id in host.hosted for each in deployments))
+        await wait_until(lambda: all(each.id in host.hosted for each in deployments))
 
 
-async def eventually(holds: Callable[[], object]) -> None:
+async def wait_until(holds: Callable[[], object]) -> None:
     """Wait until something holds; the story as a whole has a time limit."""
     while not holds():  # noqa: ASYNC110 - the other side is a database
         await asyncio.sleep(0.01)
@@ -91,7 +91,7 @@ def settings_with(home: Path, url: str) -> Any:
     return load_settings(home)
 
 
-def story(home: Path, tell: Callable[[HostScene], Awaitable[None]]) -> None:
+def run_story(home: Path, tell: Callable[[HostScene], Awaitable[None]]) -> None:
     async def main() -> None:
         now = SystemClock().now
         perps = tuple(perp for perp in LISTED if perp.name == "BTC")
@@ -132,7 +132,7 @@ def test_commands_reach_a_deployment_and_its_records_tell_them(tmp_path: Path) -
         document = deployment_details(scene.workspace, scene.workspace.deployments.get(deployment.id))
         assert [each["command"] for each in document["commands"]] == receipts[::-1]
 
-    story(tmp_path, tell)
+    run_story(tmp_path, tell)
 
 
 def test_deployments_share_one_feed_go_on_at_another_host_and_a_kill_ends_one_at_once(tmp_path: Path) -> None:
@@ -146,12 +146,12 @@ def test_deployments_share_one_feed_go_on_at_another_host_and_a_kill_ends_one_at
         async with scene.hosting() as host:
             await scene.attended(host, first, second)
             assert (await scene.command(first, "kill")).state == "stopped"
-            await eventually(lambda: first.id not in host.hosted)
+            await wait_until(lambda: first.id not in host.hosted)
             assert second.id in host.hosted
         assert (first.id, "stopped") in scene.ended
         assert [scene.state(each) for each in (first, second)] == ["stopped", "paused"]
 
-    story(tmp_path, tell)
+    run_story(tmp_path, tell)
 
 
 def test_a_deployment_whose_own_host_met_the_lock_is_taken_by_the_idle_host_that_had_it(tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_a_deployment_whose_own_host_met_the_lock_is_taken_by_the_idle_host_that
         assert lock.acquire()
         host = LiveHost(scene.workspace, HostSettings(idle_exit_s=0.0), lock=lock)
         task = asyncio.create_task(host.run())
-        await eventually(lambda: host.hosted or task.done())
+        await wait_until(lambda: host.hosted or task.done())
         assert list(host.hosted) == [deployments[0].id]
         other = HostLock(scene.workspace.home)
         assert not other.acquire()
@@ -181,7 +181,7 @@ def test_a_deployment_whose_own_host_met_the_lock_is_taken_by_the_idle_host_that
         assert other.acquire()
         other.release()
 
-    story(tmp_path, tell)
+    run_story(tmp_path, tell)
 
 
 def test_a_kill_that_cannot_be_stored_at_first_ends_the_deployment_as_soon_as_it_can() -> None:
@@ -210,9 +210,9 @@ def test_lower_caps_are_taken_over_by_the_process_and_told_by_its_records(tmp_pa
         async with scene.hosting() as host:
             await scene.attended(host, deployment)
             before = host.hosted[deployment.id].run
-            await eventually(lambda: before.status())  # its account is open
+            await wait_until(lambda: before.status())  # its account is open
             change_caps(scene.workspace, deployment, ["risk.max_leverage=1"], "news", "kim", lambda raised: None)
-            await eventually(before.open_refusal)
+            await wait_until(before.open_refusal)
             assert before.open_refusal() == "the caps have changed"
 
             def told() -> list[Any]:
@@ -220,25 +220,25 @@ def test_lower_caps_are_taken_over_by_the_process_and_told_by_its_records(tmp_pa
                 receipts = [each for record in records for each in codec.loads(record.covered)["receipts"]]
                 return [each["facts"] for each in receipts if each["kind"] == "caps"]
 
-            await eventually(told)
+            await wait_until(told)
             (facts,) = told()
             assert (facts["by"], facts["reason"], codec.loads(facts["caps"])["max_leverage"]) == ("kim", "news", 1)
             after = host.hosted[deployment.id].run
             assert (after is before, after.open_refusal(), scene.state(deployment)) == (False, "", "running")
 
-    story(tmp_path, tell)
+    run_story(tmp_path, tell)
 
 
 def test_of_two_hosts_one_works_on_a_deployment(tmp_path: Path) -> None:
     async def tell(scene: HostScene) -> None:
         deployments = [scene.deploy() for _ in range(4)]
         async with scene.hosting() as one, scene.hosting() as other:
-            await eventually(lambda: len(one.hosted) + len(other.hosted) == len(deployments))
+            await wait_until(lambda: len(one.hosted) + len(other.hosted) == len(deployments))
             await asyncio.sleep(0.5)
             assert not set(one.hosted) & set(other.hosted)
             assert set(one.hosted) | set(other.hosted) == {each.id for each in deployments}
 
-    story(tmp_path, tell)
+    run_story(tmp_path, tell)
 
 
 def test_a_fault_halts_a_deployment_with_its_text_until_a_person_resumes_it(tmp_path: Path) -> None:
@@ -255,7 +255,7 @@ def test_a_fault_halts_a_deployment_with_its_text_until_a_person_resumes_it(tmp_
             sent = await scene.command(deployment, "resume", "positions compared by hand")
             assert sent.state == "running"
 
-    story(tmp_path, tell)
+    run_story(tmp_path, tell)
 
 
 def test_a_deployment_that_cannot_be_opened_is_halted_with_the_cause_and_taken_again_after_a_resume(
@@ -264,9 +264,9 @@ def test_a_deployment_that_cannot_be_opened_is_halted_with_the_cause_and_taken_a
     async def tell(scene: HostScene) -> None:
         deployment = scene.deploy()
         with monkeypatch.context() as patch:
-            patch.setattr(type(PERP), "open_live", lambda venue, live: refuse())
+            patch.setattr(type(PERP), "open_live", lambda venue, live: raise_user_error())
             async with scene.hosting() as host:
-                await eventually(lambda: scene.ended)
+                await wait_until(lambda: scene.ended)
                 halted = scene.workspace.deployments.get(deployment.id)
                 assert (halted.state, halted.code, halted.reason) == ("halted", "fault", "the signer is another one")
                 await asyncio.sleep(1.5)
@@ -275,10 +275,10 @@ def test_a_deployment_that_cannot_be_opened_is_halted_with_the_cause_and_taken_a
         async with scene.hosting() as host:
             await scene.attended(host, deployment)
 
-    story(tmp_path, tell)
+    run_story(tmp_path, tell)
 
 
-def refuse() -> Any:
+def raise_user_error() -> Any:
     raise UserError("the signer is another one")
 
 
@@ -290,13 +290,13 @@ def test_a_command_without_a_process_is_applied_at_once_and_flatten_waits_for_on
         assert (await scene.command(deployment, "flatten")).acked_at is None
         async with scene.hosting() as host:
             await scene.attended(host, deployment)
-            await eventually(lambda: not scene.workspace.deployments.open_commands([deployment.id]))
+            await wait_until(lambda: not scene.workspace.deployments.open_commands([deployment.id]))
         newest = scene.workspace.deployments.commands(deployment.id)[0]
         assert (newest.command, newest.state, newest.note) == ("flatten", "paused", "nothing was open")
         assert (await scene.command(deployment, "stop")).state == "stopped"
         assert scene.workspace.runs.get(deployment.run_id).status == "cancelled"
 
-    story(tmp_path, tell)
+    run_story(tmp_path, tell)
 
 
 def test_commands_are_obeyed_while_the_exchange_does_not_answer(tmp_path: Path) -> None:
@@ -308,7 +308,7 @@ def test_commands_are_obeyed_while_the_exchange_does_not_answer(tmp_path: Path) 
                 await away.attended(host, deployment)
                 assert (await away.command(deployment, "pause", "nothing answers")).state == "paused"
                 assert (await away.command(deployment, "stop")).state == "stopped"
-                await eventually(lambda: away.ended)
+                await wait_until(lambda: away.ended)
             assert away.ended == [(deployment.id, "stopped")]
 
-    story(tmp_path, tell)
+    run_story(tmp_path, tell)

@@ -41,7 +41,7 @@ def lake() -> Path:
     return market()
 
 
-def opened(folder: Path, lake: Path) -> Workspace:
+def open_folder(folder: Path, lake: Path) -> Workspace:
     folder.mkdir()
     (folder / "lake").symlink_to(lake, target_is_directory=True)
     return open_workspace(load_settings(folder))
@@ -49,19 +49,19 @@ def opened(folder: Path, lake: Path) -> Workspace:
 
 @pytest.fixture
 def workspace(tmp_path: Path, lake: Path) -> Iterator[Workspace]:
-    with opened(tmp_path / "study", lake) as found:
+    with open_folder(tmp_path / "study", lake) as found:
         yield found
 
 
 @pytest.fixture(scope="module")
 def finished_study(tmp_path_factory: pytest.TempPathFactory, lake: Path) -> Iterator[tuple[Workspace, StudyResult]]:
     """A study that is done, for tests that only read."""
-    with opened(tmp_path_factory.mktemp("known") / "study", lake) as found:
+    with open_folder(tmp_path_factory.mktemp("known") / "study", lake) as found:
         plan = sweep_plan(request(), parse_axes(POINTS), repeats=2)
         yield found, asyncio.run(study(found, plan.plan, plan.method, HERE))
 
 
-def do(workspace: Workspace, made: BuiltPlan, watch: StudyObserver = studying.NO_OBSERVER) -> StudyResult:
+def run_study(workspace: Workspace, made: BuiltPlan, watch: StudyObserver = studying.NO_OBSERVER) -> StudyResult:
     return asyncio.run(study(workspace, made.plan, made.method, HERE, watch))
 
 
@@ -91,7 +91,7 @@ def test_asking_for_the_same_again_makes_nothing_and_finds_everything(
     workspace, result = finished_study
     plan = sweep_plan(request(), parse_axes(POINTS), repeats=2)
     moved: list[str] = []
-    again = do(workspace, plan, StudyObserver(moved=lambda run_id, status, share: moved.append(status)))
+    again = run_study(workspace, plan, StudyObserver(moved=lambda run_id, status, share: moved.append(status)))
     assert digests(again) == digests(result)
     assert set(moved) == {"complete"}
     assert sum(workspace.runs.count(study_id=result.id).values()) == 4
@@ -115,7 +115,7 @@ def test_a_run_of_a_study_is_the_run_that_a_backtest_makes(
     finished_study: tuple[Workspace, StudyResult], tmp_path: Path, lake: Path
 ) -> None:
     _, result = finished_study
-    with opened(tmp_path / "other", lake) as other:
+    with open_folder(tmp_path / "other", lake) as other:
         alone = request()
         skill = {**alone.skill, "risk": {"max_position_pct": 40}}
         run = asyncio.run(runner.start(other, replace(alone, skill=skill)))
@@ -133,12 +133,12 @@ def test_a_study_that_is_stopped_leaves_nothing_to_spend_on_and_goes_on_to_the_s
             ended.append(run_id)
 
     with pytest.raises(RunCancelled):
-        do(workspace, plan, StudyObserver(moved=moved, stop=lambda: len(ended) >= 2))
+        run_study(workspace, plan, StudyObserver(moved=moved, stop=lambda: len(ended) >= 2))
     counts = workspace.runs.count(study_id=plan.plan.id)
     assert set(counts) <= {"complete", "cancelled"}
     assert counts["complete"] >= 2
     assert counts["cancelled"] >= 1
-    again = do(workspace, sweep_plan(request(), parse_axes(POINTS), repeats=2))
+    again = run_study(workspace, sweep_plan(request(), parse_axes(POINTS), repeats=2))
     assert digests(again) == digests(finished_study[1])
 
 
@@ -155,11 +155,11 @@ def test_a_run_that_fails_stops_no_other_run_and_is_executed_the_next_time(
         return await real(place, run_id, watch)
 
     monkeypatch.setattr(studying, "resume", fails_once)
-    result = do(workspace, plan, StudyObserver(note=notes.append))
+    result = run_study(workspace, plan, StudyObserver(note=notes.append))
     assert [run.error_text for run in result.failed] == ["the line went dead"]
     assert len(notes) == 1
     monkeypatch.setattr(studying, "resume", real)
-    assert do(workspace, plan).failed == []
+    assert run_study(workspace, plan).failed == []
 
 
 def test_a_stop_waits_for_the_ticks_in_hand_of_all_runs(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,7 +177,7 @@ def test_a_stop_waits_for_the_ticks_in_hand_of_all_runs(workspace: Workspace, mo
 
     monkeypatch.setattr(studying, "resume", waits)
     with pytest.raises(RunCancelled):
-        do(workspace, plan, StudyObserver(stop=lambda: len(asked) > 1))
+        run_study(workspace, plan, StudyObserver(stop=lambda: len(asked) > 1))
     assert len(ended) == 2, "two were at work, and neither was cut off"
     assert workspace.runs.count(study_id=plan.plan.id) == {"cancelled": 3}
 
@@ -195,7 +195,7 @@ def test_a_bug_in_one_run_is_reported_and_stops_no_other_run(
         return await real(place, run_id, watch)
 
     monkeypatch.setattr(studying, "resume", breaks)
-    result = do(workspace, plan, StudyObserver(note=notes.append))
+    result = run_study(workspace, plan, StudyObserver(note=notes.append))
     assert [run.status for runs in result.trials.values() for run in runs] == ["error", "complete"]
     assert "by nought" in notes[0]
 
@@ -214,14 +214,14 @@ def test_a_point_that_makes_no_sense_is_refused_before_anything_is_stored(worksp
         ("run.news_latency_ms=-60000..0:60000", "run.news_latency_ms: -60000 is not"),
     ):
         with pytest.raises(UserError, match=message):
-            do(workspace, sweep_plan(request(), parse_axes([axis])))
+            run_study(workspace, sweep_plan(request(), parse_axes([axis])))
     assert workspace.runs.count() == {}
 
 
 def test_ranges_seeds_and_settings_of_the_run_can_be_varied(workspace: Workspace) -> None:
     days = [f"{day}/{after}" for day, after in (("2025-03-10", "2025-03-12"), ("2025-03-14", "2025-03-17"))]
     words = (f"range={days[0]},{days[1]}", "seed=3..4", "run.taker_bps=0,9", "model=policy/random")
-    result = do(workspace, sweep_plan(request(), parse_axes(words)))
+    result = run_study(workspace, sweep_plan(request(), parse_axes(words)))
     runs = [run for found in result.trials.values() for run in found]
     assert len(runs) == 8
     seen = {(run.params["from_at"], run.params["seed"], run.params["taker_bps"]) for run in runs}
@@ -288,7 +288,7 @@ def test_runs_that_a_killed_process_left_behind_are_gone_on_with(workspace: Work
     )
     workspace.runs.claim(lot.ids[0], into="running")  # and nobody ever hears of it again
     assert workspace.runs.count(study_id=plan.plan.id) == {"queued": 1, "running": 1}
-    assert do(workspace, plan).failed == []
+    assert run_study(workspace, plan).failed == []
 
 
 def test_runs_that_another_process_is_at_work_on_are_waited_for(workspace: Workspace) -> None:
@@ -300,16 +300,16 @@ def test_runs_that_another_process_is_at_work_on_are_waited_for(workspace: Works
     with StudyLock(workspace.home, plan.plan.id) as other:
         assert other.acquire()
         with pytest.raises(RunCancelled):
-            do(workspace, plan, StudyObserver(stop=lambda: workspace.runs.get(lot.ids[1]).status == "complete"))
+            run_study(workspace, plan, StudyObserver(stop=lambda: workspace.runs.get(lot.ids[1]).status == "complete"))
         run = workspace.runs.get(lot.ids[0])
         assert (run.status, run.lease_epoch, run.cancel_requested) == ("running", epoch, True)
-    assert do(workspace, plan).failed == [], "the other is gone now"
+    assert run_study(workspace, plan).failed == [], "the other is gone now"
 
 
 def test_a_walk_forward_chooses_on_what_came_before_and_is_judged_on_what_follows(workspace: Workspace) -> None:
     axes = parse_axes(["model=policy/sma_cross,policy/momentum,policy/mean_reversion"])
     plan = sweep_plan(request(), axes, walk="10d/5d", by="total_return_pct")
-    result = do(workspace, plan)
+    result = run_study(workspace, plan)
     inside = {trial: runs for trial, runs in result.trials.items() if trial.role == "in"}
     outside = {trial: runs for trial, runs in result.trials.items() if trial.role == "out"}
     assert (len(inside), len(outside)) == (9, 3)
@@ -336,9 +336,9 @@ def test_what_comes_after_a_stretch_does_not_change_what_is_chosen_on_it(
     workspace: Workspace, tmp_path: Path, lake: Path
 ) -> None:
     axes = parse_axes(["model=policy/sma_cross,policy/momentum,policy/mean_reversion"])
-    reference = do(workspace, sweep_plan(request(), axes, walk="10d/5d"))
-    with opened(tmp_path / "short", lake) as other:  # the same walk, ended after its first window
-        short = do(other, sweep_plan(replace(request(), to_at=FROM + 15 * DAY_MS), axes, walk="10d/5d"))
+    reference = run_study(workspace, sweep_plan(request(), axes, walk="10d/5d"))
+    with open_folder(tmp_path / "short", lake) as other:  # the same walk, ended after its first window
+        short = run_study(other, sweep_plan(replace(request(), to_at=FROM + 15 * DAY_MS), axes, walk="10d/5d"))
     first = [trial for trial in reference.trials if trial.role == "out" and trial.window == 0]
     alone = [trial for trial in short.trials if trial.role == "out"]
     assert [trial.point for trial in first] == [trial.point for trial in alone]
@@ -352,10 +352,10 @@ def test_a_search_learns_goes_on_the_same_way_and_makes_nothing_twice(workspace:
             request(days=4), parse_axes(["risk.max_position_pct=1..90", "seed=0,1"]), search=6, by="total_return_pct"
         )
 
-    first = do(workspace, asked())
+    first = run_study(workspace, asked())
     assert [trial.number for trial in first.trials] == list(range(6))
     before = workspace.runs.count(study_id=first.id)
-    again = do(workspace, asked())
+    again = run_study(workspace, asked())
     assert list(again.trials) == list(first.trials)
     assert workspace.runs.count(study_id=first.id) == before
 
@@ -396,7 +396,7 @@ def test_luck_is_judged_over_all_trials_and_read_once(
 
 
 def test_every_other_run_of_the_skill_counts_as_a_try_too(workspace: Workspace) -> None:
-    first = do(workspace, sweep_plan(request(), parse_axes(["risk.max_position_pct=10,40"])))
+    first = run_study(workspace, sweep_plan(request(), parse_axes(["risk.max_position_pct=10,40"])))
     before = standing.evaluated_study(workspace, first.id)["luck"]
     assert (before["runs"], before["runs_of_skill"]) == (2, 2)
     assert before["deflated_sharpe_of_skill"] == pytest.approx(before["deflated_sharpe"])
@@ -464,7 +464,7 @@ def test_calling_off_takes_waiting_runs_out_of_the_queue(workspace: Workspace) -
     assert workspace.runs.count(study_id=plan.plan.id) == {"queued": 2}
     assert cancel_study(workspace, plan.plan.id) == 2
     assert workspace.runs.count(study_id=plan.plan.id) == {"cancelled": 2}
-    assert do(workspace, plan).failed == []
+    assert run_study(workspace, plan).failed == []
 
 
 @pytest.mark.usefixtures("forked_programs")
@@ -475,8 +475,8 @@ def test_workers_of_this_machine_come_to_the_same_digests(
     plan = sweep_plan(
         request(days=3), parse_axes(["risk.max_position_pct=10,20", "model=policy/momentum,policy/random"])
     )
-    alone = do(workspace, plan)
-    with opened(tmp_path / "pool", lake) as found:
+    alone = run_study(workspace, plan)
+    with open_folder(tmp_path / "pool", lake) as found:
         quick = found.settings.model_copy(update={"max_workers": 1, "worker_idle_s": 0.1})
         pool = replace(found, settings=quick)
         shared = asyncio.run(study(pool, plan.plan, plan.method, StudySettings("workers")))

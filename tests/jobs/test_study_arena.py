@@ -157,7 +157,7 @@ def rows_of(page: str, caption: str) -> list[str]:
     return re.findall(r"<tr>.*?</tr>", document, re.DOTALL)
 
 
-def broken(entry: dict[str, Any], *states: tuple[str, str | None]) -> dict[str, Any]:
+def entry_with_failed_runs(entry: dict[str, Any], *states: tuple[str, str | None]) -> dict[str, Any]:
     """An entrant with so many more runs, none of which has a result."""
     more = [
         {**entry["runs"][0], "run_id": f"bad{index}", "status": status, "error": error, "total_return_pct": None}
@@ -202,7 +202,10 @@ def test_the_row_of_an_entrant_leads_to_its_runs_also_where_they_are_folded(docu
 def test_causes_are_counted_cut_and_only_text(document: dict[str, Any]) -> None:
     long = f"{MEAN}\n{'far too much ' * 100}"
     states = (("error", long), ("error", long), ("cancelled", None), ("queued", None))
-    entries = [broken(entry, *states) if entry["model"] == "policy/hold" else entry for entry in document["entries"]]
+    entries = [
+        entry_with_failed_runs(entry, *states) if entry["model"] == "policy/hold" else entry
+        for entry in document["entries"]
+    ]
     page = html_document(compose({**document, "entries": entries, "runs": 11}))
     (row,) = [row for row in rows_of(page, "Leaderboard") if "incomplete" in row]
     assert "policy/hold" in row

@@ -72,36 +72,36 @@ def run_plan(workspace: Workspace, asked: BuiltPlan) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def swept(workspace: Workspace) -> dict[str, Any]:
+def sweep_result(workspace: Workspace) -> dict[str, Any]:
     return run_plan(workspace, sweep_plan(request(), parse_axes([MODELS]), by="brier"))
 
 
 def test_a_sweep_is_judged_by_brier_and_who_states_no_confidence_comes_last(
-    workspace: Workspace, swept: dict[str, Any]
+    workspace: Workspace, sweep_result: dict[str, Any]
 ) -> None:
-    assert (swept["by"], swept["better"], swept["venue"]) == ("brier", "less", "predict")
-    first, *others = swept["trials"]
+    assert (sweep_result["by"], sweep_result["better"], sweep_result["venue"]) == ("brier", "less", "predict")
+    first, *others = sweep_result["trials"]
     assert first["model"] == "standin/analyst"
     assert 0 < first["metrics"]["brier"] < 1
     assert first["score"] == -first["metrics"]["brier"]
     assert [one["score"] for one in others] == [None, None], "heuristics say no probability"
     assert {"log_loss", "hit_rate", "calls"} < set(first["metrics"])
     assert verify(workspace, first["runs"][0]["run_id"]) == []
-    page = html_document(compose(swept))
+    page = html_document(compose(sweep_result))
     assert "Best Brier score" in page
     assert f"{first['metrics']['brier']:.4f}" in page
 
 
 def test_every_metric_that_can_be_asked_for_is_one_that_runs_of_the_venue_have(
-    workspace: Workspace, swept: dict[str, Any]
+    workspace: Workspace, sweep_result: dict[str, Any]
 ) -> None:
-    metrics = workspace.runs.get(swept["trials"][0]["runs"][0]["run_id"]).metrics
+    metrics = workspace.runs.get(sweep_result["trials"][0]["runs"][0]["run_id"]).metrics
     for name in metrics_of(venue_named("predict").metrics()):
-        assert is_there(metrics, name), name
+        assert has_figure(metrics, name), name
     assert set(SMALLER_IS_BETTER) <= {name for venue in venues() for name in metrics_of(venue.metrics())}
 
 
-def is_there(found: Any, name: str) -> bool:
+def has_figure(found: Any, name: str) -> bool:
     """Whether a run has the figure, be it as unknown."""
     for part in PATHS.get(name, (name,)):
         if part not in found:
@@ -110,8 +110,10 @@ def is_there(found: Any, name: str) -> bool:
     return found is None or isinstance(found, int | float)
 
 
-def test_trials_can_be_put_into_the_order_of_any_of_the_metrics(workspace: Workspace, swept: dict[str, Any]) -> None:
-    runs = runs_of(workspace, swept["study_id"])
+def test_trials_can_be_put_into_the_order_of_any_of_the_metrics(
+    workspace: Workspace, sweep_result: dict[str, Any]
+) -> None:
+    runs = runs_of(workspace, sweep_result["study_id"])
     for by in ("brier", "log_loss", "total_return_pct", "hit_rate", "brier_skill", "max_drawdown_pct"):
         values = [trial["metrics"][by] for trial in trials_of(runs, by, ()) if trial["score"] is not None]
         assert values, by
@@ -207,5 +209,9 @@ def test_what_a_point_may_vary_is_that_of_the_venue() -> None:
             planned_runs(plan.plan, plan.expected_trials)
 
 
-def test_the_page_is_written_where_the_others_are(workspace: Workspace, swept: dict[str, Any], tmp_path: Path) -> None:
-    assert write_page(workspace, swept, tmp_path / "bets.html").read_text("utf-8") == html_document(compose(swept))
+def test_the_page_is_written_where_the_others_are(
+    workspace: Workspace, sweep_result: dict[str, Any], tmp_path: Path
+) -> None:
+    assert write_page(workspace, sweep_result, tmp_path / "bets.html").read_text("utf-8") == html_document(
+        compose(sweep_result)
+    )

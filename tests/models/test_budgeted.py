@@ -36,11 +36,11 @@ class ScriptedProvider(ModelClient):
 
     def __init__(self, *plan: tuple[float, Decimal | Failure | BaseException | None]) -> None:
         self.plan = list(plan)
-        self.asked = 0
+        self.call_count = 0
 
     async def call(self, request: ModelRequest, context: CallContext) -> CallResult:
-        delay, outcome = self.plan[self.asked]
-        self.asked += 1
+        delay, outcome = self.plan[self.call_count]
+        self.call_count += 1
         with context.sending():
             await asyncio.sleep(delay)
         if isinstance(outcome, BaseException):
@@ -57,7 +57,7 @@ def test_a_call_that_could_pass_the_limit_is_never_made() -> None:
     provider, budget = ScriptedProvider((0, CENT)), Budget(CENT * 99)
     with pytest.raises(BudgetExceeded) as refused:
         run(Budgeted(provider, budget, PRICE).complete(ASK))
-    assert provider.asked == 0
+    assert provider.call_count == 0
     assert str(refused.value) == ("$0 of $0.99 spent; the next call could cost $1: resume with a higher --max-cost-usd")
 
 
@@ -305,7 +305,7 @@ def test_a_call_that_cannot_be_written_down_is_not_made() -> None:
     provider, budget = ScriptedProvider((0, CENT)), Budget(store_note=full)
     with pytest.raises(UserError, match="disk"):
         run(Budgeted(provider, budget, PRICE).complete(ASK))
-    assert (provider.asked, budget.reserved) == (0, 0)
+    assert (provider.call_count, budget.reserved) == (0, 0)
     budget.close()  # what is written already is no less than what is true
 
 

@@ -58,11 +58,11 @@ class BlockingModel:
     name = "slow/one"
 
     def __init__(self, reply: ModelReply | Exception) -> None:
-        self.reply, self.asked, self.cancelled = reply, 0, 0
+        self.reply, self.call_count, self.cancelled = reply, 0, 0
         self.let = asyncio.Event()
 
     async def complete(self, request: ModelRequest) -> ModelReply:
-        self.asked += 1
+        self.call_count += 1
         try:
             await self.let.wait()
         except asyncio.CancelledError:
@@ -130,7 +130,7 @@ def test_the_answer_is_kept_before_it_is_given():
     assert [row.reply.text for row in shelf.rows.values()] == ["hold"]
 
 
-def choice(finish_reason: str, **message: Any) -> ModelReply:
+def parsed_reply(finish_reason: str, **message: Any) -> ModelReply:
     """A reply as the chat client reads it."""
     said = {"role": "assistant", "content": None, **message}
     result = reply.read({"choices": [{"finish_reason": finish_reason, "message": said}]}, "groq/m")
@@ -141,15 +141,15 @@ def choice(finish_reason: str, **message: Any) -> ModelReply:
 @pytest.mark.parametrize(
     ("said", "is_kept"),
     [
-        (choice("stop", refusal="I will not."), True),
-        (choice("content_filter"), True),
-        (choice("length", content="cut o"), True),
-        (choice("stop"), True),
+        (parsed_reply("stop", refusal="I will not."), True),
+        (parsed_reply("content_filter"), True),
+        (parsed_reply("length", content="cut o"), True),
+        (parsed_reply("stop"), True),
         (ModelReply(finish_reason="error", problem="the model refused"), True),
         (ModelReply(finish_reason="error", problem="the provider blocked the question: SAFETY"), True),
         (ModelReply(finish_reason="error", problem="the reply was blocked by the provider's filter (SAFETY)"), True),
-        (choice("error"), False),
-        (choice("malformed_function_call"), False),
+        (parsed_reply("error"), False),
+        (parsed_reply("malformed_function_call"), False),
         (ModelReply(finish_reason="error", problem="the provider could not take the reply (OTHER)"), False),
     ],
 )
@@ -170,7 +170,7 @@ def test_equal_questions_at_once_share_one_call():
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         slow.let.set()
-        return slow.asked, [reply.text for reply in await asyncio.gather(*waiting)]
+        return slow.call_count, [reply.text for reply in await asyncio.gather(*waiting)]
 
     assert asyncio.run(main()) == (1, ["hold"] * 5)
 
@@ -195,7 +195,7 @@ def test_the_last_answer_of_several_that_come_together_is_kept_without_waiting_f
         asked = [asyncio.create_task(model.complete(replace(ASKED, system=f"system {n}"))) for n in range(3)]
         for _ in range(3):
             await asyncio.sleep(0)
-        assert inner.asked == 3
+        assert inner.call_count == 3
         inner.let.set()
         await asyncio.gather(*asked)
         return shelf.more
@@ -258,11 +258,11 @@ class BlockingClient(ModelClient):
     name = "slow/one"
 
     def __init__(self, *plan: ModelReply | Failure) -> None:
-        self.plan, self.asked, self.cancelled = list(plan), 0, 0
+        self.plan, self.call_count, self.cancelled = list(plan), 0, 0
         self.was_sent, self.let = asyncio.Event(), asyncio.Event()
 
     async def call(self, request: ModelRequest, context: CallContext) -> CallResult:
-        self.asked += 1
+        self.call_count += 1
         self.was_sent.set()
         try:
             with context.sending():
@@ -277,11 +277,11 @@ class BlockingClient(ModelClient):
 BUSY = Failure("retry", "busy", "busy", status=429)
 
 
-def remembering(client: BlockingClient, shelf: MemoryReplyStore) -> Cached:
+def cached_client(client: BlockingClient, shelf: MemoryReplyStore) -> Cached:
     return Cached(Retried(client, random=lambda: 1.0), shelf, "run1")
 
 
-async def left_alone(model: Cached, client: BlockingClient) -> None:
+async def abandon_request(model: Cached, client: BlockingClient) -> None:
     """Ask, and leave once the question is at the provider."""
     leaving = asyncio.create_task(model.complete(ASKED))
     await client.was_sent.wait()
@@ -292,13 +292,13 @@ async def left_alone(model: Cached, client: BlockingClient) -> None:
 def test_the_answer_to_a_sent_question_is_awaited_and_cached_without_waiters():
     async def main() -> None:
         client, shelf = BlockingClient(priced_reply()), MemoryReplyStore()
-        model = remembering(client, shelf)
-        await left_alone(model, client)
+        model = cached_client(client, shelf)
+        await abandon_request(model, client)
         next_one = asyncio.create_task(model.complete(ASKED))
         await asyncio.sleep(0)
         client.let.set()
         assert (await next_one).text == "hold"
-        assert (client.asked, client.cancelled, len(shelf.rows)) == (1, 0, 1)
+        assert (client.call_count, client.cancelled, len(shelf.rows)) == (1, 0, 1)
 
     run(main())
 
@@ -306,11 +306,11 @@ def test_the_answer_to_a_sent_question_is_awaited_and_cached_without_waiters():
 def test_a_question_without_waiters_is_not_retried():
     async def main() -> None:
         client, shelf = BlockingClient(BUSY, priced_reply()), MemoryReplyStore()
-        model = remembering(client, shelf)
-        await left_alone(model, client)
+        model = cached_client(client, shelf)
+        await abandon_request(model, client)
         client.let.set()
         await asyncio.sleep(60)
-        assert client.asked == 1
+        assert client.call_count == 1
         assert (await model.complete(ASKED)).text == "hold"
 
     run(main())
@@ -319,13 +319,13 @@ def test_a_question_without_waiters_is_not_retried():
 def test_a_question_with_a_new_waiter_is_retried():
     async def main() -> None:
         client, shelf = BlockingClient(BUSY, priced_reply()), MemoryReplyStore()
-        model = remembering(client, shelf)
-        await left_alone(model, client)
+        model = cached_client(client, shelf)
+        await abandon_request(model, client)
         next_one = asyncio.create_task(model.complete(ASKED))
         await asyncio.sleep(0)
         client.let.set()
         assert (await next_one).text == "hold"
-        assert (client.asked, model.calls) == (2, 1)
+        assert (client.call_count, model.calls) == (2, 1)
 
     run(main())
 
@@ -334,12 +334,12 @@ def test_a_question_that_waits_between_two_tries_is_given_up_with_who_asked():
     async def main() -> None:
         client = BlockingClient(BUSY, priced_reply())
         client.let.set()
-        model = remembering(client, MemoryReplyStore())
+        model = cached_client(client, MemoryReplyStore())
         leaving = asyncio.create_task(model.complete(ASKED))
         await asyncio.sleep(0.1)
         leaving.cancel()
         await asyncio.sleep(60)
-        assert client.asked == 1
+        assert client.call_count == 1
 
     run(main())
 
@@ -347,8 +347,8 @@ def test_a_question_that_waits_between_two_tries_is_given_up_with_who_asked():
 def test_closing_gives_up_what_is_still_asked_and_waits_for_it():
     async def main() -> None:
         client, shelf = BlockingClient(priced_reply()), MemoryReplyStore()
-        model = remembering(client, shelf)
-        await left_alone(model, client)
+        model = cached_client(client, shelf)
+        await abandon_request(model, client)
         await model.close()
         assert (client.cancelled, len(shelf.rows)) == (1, 0)
         await model.close()
@@ -366,7 +366,7 @@ def test_waiters_of_a_failed_call_send_their_own_and_no_failure_is_cached():
         ended = await asyncio.gather(*waiting, return_exceptions=True)
         slow.reply = priced_reply()
         assert (await model.complete(ASKED)).text == "hold"
-        return [str(error) for error in ended], slow.asked
+        return [str(error) for error in ended], slow.call_count
 
     assert asyncio.run(main()) == (["busy"] * 3, 4)
 
@@ -392,7 +392,7 @@ def test_models_and_repeats_have_keys_of_their_own():
     assert len({request_key("m", ASKED), request_key("n", ASKED), request_key("m", ASKED, 1)}) == 3
 
 
-def talk(first: str, second: str, state: str = "", order: tuple[int, int] = (0, 1)) -> ModelRequest:
+def request_with_results(first: str, second: str, state: str = "", order: tuple[int, int] = (0, 1)) -> ModelRequest:
     calls = (ToolCall(first, "look", '{"id":"x"}'), ToolCall(second, "look", '{"id":"y"}'))
     results = [Message("tool", f"saw {index}", call_id=call.id, name="look") for index, call in enumerate(calls)]
     turn = Message("assistant", "", calls, state=state)
@@ -400,11 +400,13 @@ def talk(first: str, second: str, state: str = "", order: tuple[int, int] = (0, 
 
 
 def test_ids_and_state_that_a_provider_invents_are_not_part_of_the_question():
-    assert request_key("m", talk("c1", "c2", "sig")) == request_key("m", talk("x-88", "x-12", "other"))
+    assert request_key("m", request_with_results("c1", "c2", "sig")) == request_key(
+        "m", request_with_results("x-88", "x-12", "other")
+    )
 
 
 def test_results_that_belong_to_other_calls_are_another_question():
-    swapped = talk("c1", "c2")
+    swapped = request_with_results("c1", "c2")
     row, two = swapped.messages[2:]
     crossed = replace(swapped, messages=(*swapped.messages[:2], replace(row, call_id="c2"), replace(two, call_id="c1")))
 
@@ -412,7 +414,7 @@ def test_results_that_belong_to_other_calls_are_another_question():
 
 
 def test_an_id_inside_arguments_is_part_of_the_question():
-    asked = talk("c1", "c2")
+    asked = request_with_results("c1", "c2")
     turn = asked.messages[1]
     changed = replace(turn, calls=(ToolCall("c1", "look", '{"id":"z"}'), turn.calls[1]))
 

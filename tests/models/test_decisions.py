@@ -14,7 +14,7 @@ from pitboss.core.instant import iso
 from pitboss.models.decisions import DecisionFile
 from pitboss.terminal.options import BacktestOptions
 from pitboss.venues.perp.intents import DECISION
-from venues.perp.scene import START, STEP, make_market, make_world, now, observe, unasked
+from venues.perp.scene import START, STEP, fail_if_judged, make_market, make_world, observe, run_sync
 
 TICKS = range(START, START + 100 * STEP, STEP)
 MARKET = make_market({"BTC": [1.0] * 5})
@@ -31,7 +31,7 @@ def read_file(file: Path) -> DecisionFile:
 
 
 def at(decider: DecisionFile, index: int) -> tuple[Any, ...]:
-    return now(decider.decide(observe(MARKET, TICKS[index]), unasked)).intents
+    return run_sync(decider.decide(observe(MARKET, TICKS[index]), fail_if_judged)).intents
 
 
 def test_each_tick_gets_its_line_and_the_others_nothing(tmp_path: Path) -> None:

@@ -28,15 +28,15 @@ class ControlledClient(ModelClient):
         return await self.under_way[-1]
 
 
-async def asked(model: FirstCall, count: int) -> "list[asyncio.Task[CallResult]]":
+async def started_calls(model: FirstCall, count: int) -> "list[asyncio.Task[CallResult]]":
     """So many calls at once, after everything that can begin has begun."""
     request = ModelRequest("", (Message("user", "?"),), (), None, {})
     tasks = [asyncio.create_task(model.call(request, CallContext())) for _ in range(count)]
-    await turns()
+    await run_pending_callbacks()
     return tasks
 
 
-async def turns() -> None:
+async def run_pending_callbacks() -> None:
     for _ in range(5):
         await asyncio.sleep(0)
 
@@ -44,10 +44,10 @@ async def turns() -> None:
 def test_the_others_wait_for_the_first_and_are_then_sent_together() -> None:
     async def story() -> None:
         inner = ControlledClient()
-        tasks = await asked(FirstCall(inner), 4)
+        tasks = await started_calls(FirstCall(inner), 4)
         assert len(inner.under_way) == 1
         inner.under_way[0].set_result(UP)
-        await turns()
+        await run_pending_callbacks()
         assert len(inner.under_way) == 4
         for call in inner.under_way[1:]:
             call.set_result(DOWN)
@@ -65,9 +65,9 @@ def test_after_a_failed_first_call_nothing_is_sent_and_the_run_ends(reaction: An
     async def story() -> None:
         inner = ControlledClient()
         model = FirstCall(inner)
-        tasks = await asked(model, 3)
+        tasks = await started_calls(model, 3)
         inner.under_way[0].set_result(CallResult(failure=Failure(reaction, "x", "groq/x: nothing answers")))
-        for task in (*tasks, *await asked(model, 1)):
+        for task in (*tasks, *await started_calls(model, 1)):
             with pytest.raises(ModelUnavailable, match="nothing answers"):
                 (await task).reply_or_raise()
         assert len(inner.under_way) == 1
@@ -78,9 +78,9 @@ def test_after_a_failed_first_call_nothing_is_sent_and_the_run_ends(reaction: An
 def test_a_first_call_that_is_given_up_leaves_its_turn_to_the_next() -> None:
     async def story() -> None:
         inner = ControlledClient()
-        first, second = await asked(FirstCall(inner), 2)
+        first, second = await started_calls(FirstCall(inner), 2)
         first.cancel()
-        await turns()
+        await run_pending_callbacks()
         assert len(inner.under_way) == 2
         inner.under_way[1].set_result(UP)
         assert (await second).reply == UP.reply

@@ -160,7 +160,7 @@ class CountingProvider(ModelClient):
     latencies: list[float]
     silent: int
     name: str = "example/model"
-    asked: int = 0
+    call_count: int = 0
     refused: int = 0
     unheard: int = 0
     _used: float = 0.0
@@ -185,7 +185,7 @@ class CountingProvider(ModelClient):
         }
 
     async def call(self, request: ModelRequest, context: CallContext) -> CallResult:
-        number, self.asked = self.asked, self.asked + 1
+        number, self.call_count = self.call_count, self.call_count + 1
         latency = self.latencies[number % len(self.latencies)]
         await asyncio.sleep(latency / 3)
         headers = self._arrive()
@@ -467,7 +467,7 @@ def test_one_lane_for_a_key_at_a_host_and_another_for_every_other() -> None:
 # What headers say
 
 
-def one_reading(headers: Mapping[str, str]) -> tuple[str, int, int | None, int | None]:
+def single_quota(headers: Mapping[str, str]) -> tuple[str, int, int | None, int | None]:
     (reading,) = read_quotas(headers, NOW)
     return reading.unit, reading.remaining, reading.limit, None if reading.reset_at is None else reading.reset_at - NOW
 
@@ -500,7 +500,7 @@ def test_every_form_of_an_instant_is_read(reset: str, ms: int | None) -> None:
         "x-ratelimit-limit-requests": "9",
         "x-ratelimit-reset-requests": reset,
     }
-    assert one_reading(headers) == ("requests", 7, 9, ms)
+    assert single_quota(headers) == ("requests", 7, 9, ms)
 
 
 def test_anthropic_headers_are_read_against_the_providers_own_clock() -> None:
@@ -510,7 +510,7 @@ def test_anthropic_headers_are_read_against_the_providers_own_clock() -> None:
         "anthropic-ratelimit-input-tokens-reset": "2026-01-01T00:00:30Z",
         "date": "Thu, 01 Jan 2026 00:00:00 GMT",
     }
-    assert one_reading(headers) == ("input-tokens", 39_000, 40_000, 31_000)
+    assert single_quota(headers) == ("input-tokens", 39_000, 40_000, 31_000)
 
 
 @pytest.mark.parametrize(
@@ -530,7 +530,7 @@ def test_anthropic_headers_are_read_against_the_providers_own_clock() -> None:
     ],
 )
 def test_other_forms_are_read(headers: Mapping[str, str], expected: tuple[str, int, int | None, int | None]) -> None:
-    assert one_reading(headers) == expected
+    assert single_quota(headers) == expected
 
 
 def test_several_quotas_in_one_reply_are_kept_apart() -> None:

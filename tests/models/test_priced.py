@@ -8,7 +8,7 @@ from pitboss.models.call import DirectClient
 from pitboss.models.price_list import price
 from pitboss.models.priced import Priced
 from pitboss.models.prices import FREE, ModelPrice, flat
-from venues.perp.scene import now
+from venues.perp.scene import run_sync
 
 ASK = ModelRequest("system", (Message("user", "hello"),), ())
 PRICE = flat(2, 10)
@@ -26,7 +26,7 @@ class FixedReplyModel:
 
 
 def cost(reply: ModelReply, listed: ModelPrice | None) -> Decimal | None:
-    return now(Priced(DirectClient(FixedReplyModel(reply)), listed).complete(ASK)).cost_usd
+    return run_sync(Priced(DirectClient(FixedReplyModel(reply)), listed).complete(ASK)).cost_usd
 
 
 def test_tokens_are_priced() -> None:
@@ -62,7 +62,7 @@ def test_the_hour_of_the_call_decides_where_hours_matter() -> None:
     listed = price("deepseek", "deepseek-chat")
     night = Priced(DirectClient(FixedReplyModel(ModelReply(usage=TOKENS))), listed, lambda: 20 * 3_600_000)
     dearest = Priced(DirectClient(FixedReplyModel(ModelReply(usage=TOKENS))), listed)
-    cheap, dear = now(night.complete(ASK)).cost_usd, now(dearest.complete(ASK)).cost_usd
+    cheap, dear = run_sync(night.complete(ASK)).cost_usd, run_sync(dearest.complete(ASK)).cost_usd
     assert cheap is not None
     assert dear is not None
     assert cheap < dear
@@ -71,7 +71,7 @@ def test_the_hour_of_the_call_decides_where_hours_matter() -> None:
 def test_everything_else_of_the_reply_stays() -> None:
     reply = ModelReply("text", usage=TOKENS, provider_id="id", model="m", state="s", latency_ms=3.0)
     priced = Priced(DirectClient(FixedReplyModel(reply)), PRICE)
-    answer = now(priced.complete(ASK))
+    answer = run_sync(priced.complete(ASK))
     assert (answer.text, answer.provider_id, answer.model, answer.state, answer.latency_ms) == (
         "text",
         "id",

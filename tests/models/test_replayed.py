@@ -43,13 +43,13 @@ def script(model: Model, thesis: str = "Rise.", repairs: Literal["none", "beyond
     )
 
 
-def recorded(replies: Sequence[ModelReply | Exception]) -> tuple[str, list[Record]]:
+def record_run(replies: Sequence[ModelReply | Exception]) -> tuple[str, list[Record]]:
     remaining = iter(replies)
     state, journal, _ = play(script(ScriptedModel(lambda request: next(remaining, HOLD))))
     return state.prev_digest, list(journal.records())
 
 
-def replayed(records: list[Record], **more: Any) -> str:
+def replay_digest(records: list[Record], **more: Any) -> str:
     return play(script(Replayed(records, "3f9a"), **more))[0].prev_digest
 
 
@@ -76,33 +76,33 @@ def replayed(records: list[Record], **more: Any) -> str:
     ],
 )
 def test_a_replay_ends_in_the_digest_of_its_run(replies: Sequence[ModelReply | Exception]) -> None:
-    digest, records = recorded(replies)
+    digest, records = record_run(replies)
 
-    assert replayed(records) == digest
+    assert replay_digest(records) == digest
 
 
 def test_a_replay_reads_nothing_but_the_covered_half() -> None:
-    digest, records = recorded([OPEN])
+    digest, records = record_run([OPEN])
 
-    assert replayed([replace(record, extra=b"null") for record in records]) == digest
+    assert replay_digest([replace(record, extra=b"null") for record in records]) == digest
 
 
 def test_another_prompt_is_a_miss_that_names_the_first_difference() -> None:
-    _, records = recorded([OPEN])
+    _, records = record_run([OPEN])
 
     with pytest.raises(ReplayMismatch, match=r"replay/3f9a has no answer .* that of tick 2025-06-01T00:00:00Z"):
-        replayed(records, thesis="Fall.")
+        replay_digest(records, thesis="Fall.")
 
 
 def test_a_tick_after_the_end_of_the_recording_is_a_miss() -> None:
-    _, records = recorded([HOLD])
+    _, records = record_run([HOLD])
 
     with pytest.raises(ReplayMismatch, match=r"its last prompt was that of tick 2025-06-01T00:10:00Z"):
-        replayed(records[:3])
+        replay_digest(records[:3])
 
 
 def test_more_answers_than_were_recorded_are_a_miss() -> None:
-    _, records = recorded([HOLD])
+    _, records = record_run([HOLD])
     model = ScriptedModel(lambda request: HOLD)
     play(script(model))
     first = model.requests[0]
@@ -124,7 +124,7 @@ def test_a_run_without_a_model_has_nothing_to_answer_with() -> None:
 
 
 def test_a_reply_costs_nothing_and_has_ids_of_its_own() -> None:
-    _, records = recorded([OPEN])
+    _, records = record_run([OPEN])
     model = ScriptedModel(lambda request: HOLD)
     play(script(model))
 

@@ -40,15 +40,15 @@ class ScriptedClient(ModelClient):
         return CallResult(outcome, attempts=1) if isinstance(outcome, ModelReply) else CallResult(None, outcome, 1)
 
 
-def adapted(failure: Failure) -> CallResult:
+def adapted_failure(failure: Failure) -> CallResult:
     return CallResult(failure=failure, attempts=1, is_adapted=True)
 
 
-def patient(client: Any, **more: Any) -> Retried:
+def retried_client(client: Any, **more: Any) -> Retried:
     return Retried(client, **({"random": lambda: 0.5, "attempts": 4, "deadline_s": 120.0} | more))
 
 
-async def outcome(model: Retried) -> tuple[Any, float]:
+async def outcome_and_time(model: Retried) -> tuple[Any, float]:
     """What came of it, and when."""
     try:
         found: Any = await model.complete(ASK)
@@ -59,13 +59,13 @@ async def outcome(model: Retried) -> tuple[Any, float]:
 
 def test_it_asks_until_there_is_an_answer() -> None:
     client = ScriptedClient(DOWN, DOWN, OK)
-    found, at = run(outcome(patient(client)))
+    found, at = run(outcome_and_time(retried_client(client)))
     assert (found, client.calls, at) == (OK, 3, pytest.approx(0.75, abs=0.001))
 
 
 def test_tries_end_and_the_last_failure_is_reported() -> None:
     client = ScriptedClient(DOWN, replace(DOWN, message="still down"))
-    found, _ = run(outcome(patient(client, attempts=3)))
+    found, _ = run(outcome_and_time(retried_client(client, attempts=3)))
     assert isinstance(found, TransientError)
     assert (str(found), client.calls) == ("still down", 3)
 
@@ -73,7 +73,7 @@ def test_tries_end_and_the_last_failure_is_reported() -> None:
 @pytest.mark.parametrize("reaction", ["give_up", "user"])
 def test_what_cannot_get_better_is_asked_once(reaction: Any) -> None:
     client = ScriptedClient(replace(DOWN, reaction=reaction, status=400))
-    found, _ = run(outcome(patient(client)))
+    found, _ = run(outcome_and_time(retried_client(client)))
     assert isinstance(found, UserError if reaction == "user" else TransientError)
     assert client.calls == 1
 
@@ -87,13 +87,13 @@ def test_an_error_that_is_no_failure_of_a_try_is_passed_on() -> None:
             return CallResult(failure=Failure("give_up", "paused", "turned away by the limiter"))
 
     inner = AbortingClient()
-    found, _ = run(outcome(patient(inner)))
+    found, _ = run(outcome_and_time(retried_client(inner)))
     assert (str(found), inner.calls) == ("turned away by the limiter", 1)
 
 
 def test_the_time_for_a_try_is_what_is_left_of_the_deadline() -> None:
     client = ScriptedClient(DOWN, takes_s=50.0)
-    found, at = run(outcome(patient(client, random=lambda: 0.0)))
+    found, at = run(outcome_and_time(retried_client(client, random=lambda: 0.0)))
     assert isinstance(found, TransientError)
     assert client.left_s == pytest.approx([120.0, 70.0, 20.0], abs=0.01)
     assert at == pytest.approx(120.0, abs=0.01)
@@ -101,7 +101,7 @@ def test_the_time_for_a_try_is_what_is_left_of_the_deadline() -> None:
 
 def test_pauses_count_against_the_deadline_and_one_that_would_pass_it_is_not_begun() -> None:
     client = ScriptedClient(replace(DOWN, wait_s=50.0))
-    found, at = run(outcome(patient(client, random=lambda: 0.0)))
+    found, at = run(outcome_and_time(retried_client(client, random=lambda: 0.0)))
     assert isinstance(found, TransientError)
     assert (client.calls, at) == (3, pytest.approx(100.0, abs=0.01))
 
@@ -120,19 +120,19 @@ def test_waiting_for_a_turn_does_not_use_the_deadline_up() -> None:
             return await self.inner.call(request, context)
 
     client = ScriptedClient(DOWN, OK, takes_s=1.0)
-    found, at = run(outcome(patient(QueueingClient(client))))
+    found, at = run(outcome_and_time(retried_client(QueueingClient(client))))
     assert (found, at > 7_200) == (OK, True)
 
 
 def test_a_client_that_has_learnt_is_asked_again_at_once_and_it_is_no_try() -> None:
-    client = ScriptedClient(adapted(replace(DOWN, reaction="user", status=400)), OK)
-    found, at = run(outcome(patient(client, attempts=1)))
+    client = ScriptedClient(adapted_failure(replace(DOWN, reaction="user", status=400)), OK)
+    found, at = run(outcome_and_time(retried_client(client, attempts=1)))
     assert (found, client.calls, at) == (OK, 2, pytest.approx(0.0, abs=0.001))
 
 
 def test_a_client_that_never_stops_learning_is_left_in_the_end() -> None:
-    client = ScriptedClient(adapted(replace(DOWN, reaction="user", status=400)))
-    found, _ = run(outcome(patient(client)))
+    client = ScriptedClient(adapted_failure(replace(DOWN, reaction="user", status=400)))
+    found, _ = run(outcome_and_time(retried_client(client)))
     assert isinstance(found, UserError)
     assert client.calls == 5
 
@@ -146,7 +146,7 @@ def test_without_retries_an_attempt_has_the_whole_time_limit_of_its_client() -> 
 def test_two_questions_at_once_have_a_deadline_each() -> None:
     async def both() -> None:
         client = ScriptedClient(DOWN, takes_s=50.0)
-        await asyncio.gather(*(outcome(patient(client, random=lambda: 0.0)) for _ in range(2)))
+        await asyncio.gather(*(outcome_and_time(retried_client(client, random=lambda: 0.0)) for _ in range(2)))
         assert sorted(client.left_s) == pytest.approx([20.0, 20.0, 70.0, 70.0, 120.0, 120.0], abs=0.01)
 
     run(both())
@@ -155,5 +155,5 @@ def test_two_questions_at_once_have_a_deadline_each() -> None:
 def test_the_result_counts_all_attempts_and_everything_that_is_uncertain() -> None:
     late = CallResult(failure=DOWN, attempts=1, uncertain_usd=Decimal(2))
     client = ScriptedClient(late, late, CallResult(OK, attempts=1))
-    result = run(patient(client).call(ASK, CallContext()))
+    result = run(retried_client(client).call(ASK, CallContext()))
     assert (result.reply, result.attempts, result.uncertain_usd) == (OK, 3, 4)

@@ -8,33 +8,33 @@ import pytest
 from pitboss.core.errors import InvariantError, TransientError
 from pitboss.core.ports import Message, ModelRequest
 from pitboss.models.scripted import ScriptedModel, calls, calls_text, says, together
-from venues.perp.scene import now
+from venues.perp.scene import run_sync
 
 ASK = ModelRequest("system", (Message("user", "hello"),), ())
 
 
 def test_a_script_is_played_line_by_line_and_remembers_what_it_was_asked() -> None:
     model = ScriptedModel([says("one"), calls("get_portfolio")])
-    assert now(model.complete(ASK)).text == "one"
-    assert now(model.complete(ASK)).calls[0].name == "get_portfolio"
+    assert run_sync(model.complete(ASK)).text == "one"
+    assert run_sync(model.complete(ASK)).calls[0].name == "get_portfolio"
     assert model.requests == [ASK, ASK]
 
 
 def test_a_script_that_is_too_short_says_so() -> None:
     with pytest.raises(InvariantError, match="has 0 replies and was asked for number 1"):
-        now(ScriptedModel([]).complete(ASK))
+        run_sync(ScriptedModel([]).complete(ASK))
 
 
 def test_a_failure_in_the_script_is_raised_in_its_turn() -> None:
     model = ScriptedModel([TransientError("overloaded"), says("back")])
     with pytest.raises(TransientError, match="overloaded"):
-        now(model.complete(ASK))
-    assert now(model.complete(ASK)).text == "back"
+        run_sync(model.complete(ASK))
+    assert run_sync(model.complete(ASK)).text == "back"
 
 
 def test_a_function_can_answer_what_it_is_asked() -> None:
     model = ScriptedModel(lambda request: says(request.messages[-1].text.upper()))
-    assert now(model.complete(ASK)).text == "HELLO"
+    assert run_sync(model.complete(ASK)).text == "HELLO"
 
 
 def test_arguments_are_exact_json_numbers() -> None:

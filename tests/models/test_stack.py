@@ -60,7 +60,9 @@ def lane(**limits: int) -> Lane:
     return Lane("api.example.com", now_ms, asyncio.sleep, **limits)
 
 
-def stacked(client: ScriptedClient, budget: Budget, shared_lane: Lane, run_id: str = "a", **patience: Any) -> Retried:
+def client_stack(
+    client: ScriptedClient, budget: Budget, shared_lane: Lane, run_id: str = "a", **patience: Any
+) -> Retried:
     inner = Budgeted(Priced(Limited(client, shared_lane, run_id), PRICE), budget, PRICE)
     return Retried(inner, **({"random": lambda: 0.0, "attempts": 4, "deadline_s": 120.0} | patience))
 
@@ -68,28 +70,28 @@ def stacked(client: ScriptedClient, budget: Budget, shared_lane: Lane, run_id: s
 def test_a_try_that_timed_out_counts_at_its_worst_even_if_a_later_one_succeeds() -> None:
     budget = Budget(DOLLAR * 3)
     client = ScriptedClient(LATE, OK)
-    reply = run(stacked(client, budget, lane()).complete(ASK))
+    reply = run(client_stack(client, budget, lane()).complete(ASK))
     assert (reply.text, reply.cost_usd) == ("fine", 5 * CENT)
     assert (budget.spent, budget.uncertain, budget.reserved) == (5 * CENT, DOLLAR, 0)
 
 
 def test_a_try_that_was_refused_costs_nothing() -> None:
     budget = Budget(DOLLAR)
-    run(stacked(ScriptedClient(REFUSED, REFUSED, OK), budget, lane()).complete(ASK))
+    run(client_stack(ScriptedClient(REFUSED, REFUSED, OK), budget, lane()).complete(ASK))
     assert (budget.spent, budget.uncertain, budget.reserved) == (5 * CENT, 0, 0)
 
 
 def test_no_try_is_made_that_the_budget_cannot_pay_after_those_before_it() -> None:
     budget, client = Budget(DOLLAR * Decimal("2.5")), ScriptedClient(LATE)
     with pytest.raises(BudgetExceeded):
-        run(stacked(client, budget, lane()).complete(ASK))
+        run(client_stack(client, budget, lane()).complete(ASK))
     assert len(client.sent_at) == 2
     assert budget.uncertain == client.charged == 2 * DOLLAR
 
 
 def test_every_try_waits_for_its_turn_in_the_limiter() -> None:
     client = ScriptedClient(REFUSED, REFUSED, OK, takes_s=0.0)
-    run(stacked(client, Budget(), lane(rpm=1)).complete(ASK))
+    run(client_stack(client, Budget(), lane(rpm=1)).complete(ASK))
     assert client.sent_at == pytest.approx([0.0, 60.0, 120.0], abs=0.01)
 
 
@@ -98,9 +100,9 @@ def test_a_pause_between_attempts_occupies_no_slot() -> None:
         shared_lane = lane(most=1)
         slow = ScriptedClient(Failure("retry", "busy", "busy", wait_s=50.0, status=429), OK)
         quick = ScriptedClient(OK)
-        first = asyncio.create_task(stacked(slow, Budget(), shared_lane).complete(ASK))
+        first = asyncio.create_task(client_stack(slow, Budget(), shared_lane).complete(ASK))
         await asyncio.sleep(2)
-        await stacked(quick, Budget(), shared_lane, "b").complete(ASK)
+        await client_stack(quick, Budget(), shared_lane, "b").complete(ASK)
         assert quick.sent_at == pytest.approx([2.0], abs=0.001)
         await first
 
@@ -110,7 +112,7 @@ def test_a_pause_between_attempts_occupies_no_slot() -> None:
 def test_a_call_that_is_cancelled_while_it_waits_for_its_turn_costs_nothing_and_leaves_its_place() -> None:
     async def main() -> None:
         shared_lane, budget, client = lane(tpm=100, most=8), Budget(DOLLAR * 10), ScriptedClient(OK, takes_s=10.0)
-        model = stacked(client, budget, shared_lane)
+        model = client_stack(client, budget, shared_lane)
         first = asyncio.create_task(model.complete(ASK))
         waiting = [asyncio.create_task(model.complete(ASK)) for _ in range(3)]
         await asyncio.sleep(1)
@@ -129,7 +131,7 @@ def test_a_call_that_is_cancelled_while_it_waits_for_its_turn_costs_nothing_and_
 def test_a_call_that_was_sent_and_is_cancelled_may_have_been_charged() -> None:
     async def main() -> None:
         budget, client = Budget(DOLLAR * 10), ScriptedClient(OK, takes_s=10.0)
-        task = asyncio.create_task(stacked(client, budget, lane()).complete(ASK))
+        task = asyncio.create_task(client_stack(client, budget, lane()).complete(ASK))
         await asyncio.sleep(1)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
@@ -143,7 +145,7 @@ def test_a_call_that_the_limiter_turns_away_costs_nothing() -> None:
         shared_lane, budget, client = lane(), Budget(DOLLAR * 10), ScriptedClient(OK)
         shared_lane.learn({"retry-after": "7200"}, 429)
         with pytest.raises(TransientError, match="no more calls"):
-            await stacked(client, budget, shared_lane).complete(ASK)
+            await client_stack(client, budget, shared_lane).complete(ASK)
         assert (budget.uncertain, budget.reserved, client.sent_at) == (0, 0, [])
 
     run(main())
@@ -183,7 +185,7 @@ def test_whatever_happens_the_cap_holds_the_rate_holds_and_nothing_stays_set_asi
 
         async def ask(number: int, start: int) -> None:
             await asyncio.sleep(start)
-            await stacked(clients[number], budget, shared_lane, f"run {number % 3}").complete(ASK)
+            await client_stack(clients[number], budget, shared_lane, f"run {number % 3}").complete(ASK)
 
         tasks = [asyncio.create_task(ask(number, start)) for number, (_, start, _) in enumerate(calls)]
         for task, (_, _, cancel_s) in zip(tasks, calls, strict=True):
@@ -228,7 +230,7 @@ class CancelAtStep:
                 error = thrown
 
 
-def steps(make: Callable[[], Coroutine[Any, Any, Any]], cancel_at: int) -> CancelAtStep:
+def cancel_at_step(make: Callable[[], Coroutine[Any, Any, Any]], cancel_at: int) -> CancelAtStep:
     return CancelAtStep(make(), cancel_at)
 
 
@@ -239,10 +241,10 @@ def test_a_call_can_be_cancelled_wherever_it_waits_and_leaves_nothing_behind() -
         shared_lane, budget = lane(rpm=2, most=1), Budget(DOLLAR * Decimal("1.5"))
         client = ScriptedClient(LATE, OK, takes_s=2.0)
         competitor = asyncio.create_task(
-            stacked(ScriptedClient(OK, takes_s=5.0), budget, shared_lane, "b").complete(ASK)
+            client_stack(ScriptedClient(OK, takes_s=5.0), budget, shared_lane, "b").complete(ASK)
         )
         await asyncio.sleep(0)
-        total_steps = steps(lambda: stacked(client, budget, shared_lane).complete(ASK), cancel_at)
+        total_steps = cancel_at_step(lambda: client_stack(client, budget, shared_lane).complete(ASK), cancel_at)
         cancelled = False
         try:
             await total_steps

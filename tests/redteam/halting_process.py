@@ -90,7 +90,7 @@ class StatementCounter:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-def deployed(home: Path) -> str:
+def deploy_skill(home: Path) -> str:
     """Deploy the skill at the beginning of the market; returns the id."""
     start = make_market(SKILL, TICKS, SEED).from_at - MINUTE_MS
     with open_workspace(load_settings(home)) as workspace:
@@ -107,7 +107,7 @@ def with_clock(workspace: Workspace, now: Callable[[], Instant]) -> Workspace:
     )
 
 
-def say(*words: object) -> None:
+def print_line(*words: object) -> None:
     print(*words, flush=True)
 
 
@@ -133,17 +133,17 @@ def main(home: str, deployment_id: str, kill_at: str, ticks: str) -> None:
         perp_live.PerpLive.ports = lambda side, connections: ports(side, replace(connections, model=attacker))
         perp_live.shared_feed = recorded
         epoch = workspace.runs.claim(run.id, 0, into="running")
-        say("state", deployment.state)
+        print_line("state", deployment.state)
 
         def changed(changed_deployment: Any) -> None:
-            say("state", changed_deployment.state)
-            say("statement", statements.count)
+            print_line("state", changed_deployment.state)
+            print_line("statement", statements.count)
 
         work = DeploymentRun(
             with_clock(workspace, clock.now), deployment, epoch, on_state=changed, clock=clock, stop=clock
         )
         outcome = asyncio.run(work.work())
-        say("outcome", outcome, statements.count)
+        print_line("outcome", outcome, statements.count)
 
 
 if __name__ == "__main__":

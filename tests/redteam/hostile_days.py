@@ -197,13 +197,13 @@ def day_results(lived: RecordedDays) -> list[DayResult]:
         reference = values[0][1] if values[0][0] % DAY_MS == 0 else reference
         floor = reference * (1 - CAP_PCT / 100)
         reached = next((at for at, value in values if value <= floor), None)
-        gap = Decimal(0) if reached is None else one_bar(lived, reached)
+        gap = Decimal(0) if reached is None else worst_bar_loss(lived, reached)
         results.append(DayResult(day * DAY_MS, reference, min(value for _, value in values), gap))
         reference = values[-1][1]
     return results
 
 
-def one_bar(lived: RecordedDays, closed_at: Instant) -> Decimal:
+def worst_bar_loss(lived: RecordedDays, closed_at: Instant) -> Decimal:
     """What the bar that closed at an instant, and the opening of the next, could take from what the account then had."""
     taken = Decimal(0)
     for symbol, size in lived.sizes_before(closed_at).items():

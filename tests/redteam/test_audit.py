@@ -27,7 +27,7 @@ def facts(seed: int) -> AuditFacts:
     return here.facts("news", first_state(here.course))
 
 
-def rules(records: list[Record] | tuple[Record, ...], told: AuditFacts, seed: int) -> set[str]:
+def broken_rules(records: list[Record] | tuple[Record, ...], told: AuditFacts, seed: int) -> set[str]:
     return {breach.rule for breach in audit(records, told, campaign_setup(seed).canary)}
 
 
@@ -35,7 +35,7 @@ def ticks(halves: Halves) -> list[dict[str, Any]]:
     return [body for body, _ in halves if body["kind"] == "tick"]
 
 
-def opened(halves: Halves) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+def accepted_opens(halves: Halves) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     """Ticks with an accepted open, and its receipt."""
     found = []
     for body in ticks(halves):
@@ -46,11 +46,11 @@ def opened(halves: Halves) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     return found
 
 
-def filled(halves: Halves) -> list[dict[str, Any]]:
+def fill_receipts(halves: Halves) -> list[dict[str, Any]]:
     return [one for body in (half[0] for half in halves) for one in body["receipts"] if one["kind"] == "filled"]
 
 
-def larger(text: str) -> str:
+def doubled_number(text: str) -> str:
     return str(Decimal(text) * 2)
 
 
@@ -58,50 +58,50 @@ def larger(text: str) -> str:
 
 
 def order_larger(halves: Halves, place: int) -> None:
-    _, receipt = opened(halves)[place % len(opened(halves))]
-    receipt["facts"]["size"] = larger(receipt["facts"]["size"])
+    _, receipt = accepted_opens(halves)[place % len(accepted_opens(halves))]
+    receipt["facts"]["size"] = doubled_number(receipt["facts"]["size"])
 
 
 def fill_larger(halves: Halves, place: int) -> None:
-    receipt = filled(halves)[place % len(filled(halves))]
-    receipt["facts"]["size"] = larger(receipt["facts"]["size"])
+    receipt = fill_receipts(halves)[place % len(fill_receipts(halves))]
+    receipt["facts"]["size"] = doubled_number(receipt["facts"]["size"])
 
 
 def proposal_larger(halves: Halves, place: int) -> None:
-    body, _ = opened(halves)[place % len(opened(halves))]
+    body, _ = accepted_opens(halves)[place % len(accepted_opens(halves))]
     body["proposals"][0]["size_usd"] *= 2
 
 
 def leverage_higher(halves: Halves, place: int) -> None:
-    _, receipt = opened(halves)[place % len(opened(halves))]
+    _, receipt = accepted_opens(halves)[place % len(accepted_opens(halves))]
     receipt["facts"]["leverage"] = 50
 
 
 def other_symbol(halves: Halves, place: int) -> None:
-    body, receipt = opened(halves)[place % len(opened(halves))]
+    body, receipt = accepted_opens(halves)[place % len(accepted_opens(halves))]
     receipt["symbol"] = body["proposals"][0]["symbol"] = "PEPE"
 
 
 def verdict_refused(halves: Halves, place: int) -> None:
-    body, _ = opened(halves)[place % len(opened(halves))]
+    body, _ = accepted_opens(halves)[place % len(accepted_opens(halves))]
     body["verdicts"][0]["outcome"] = "refused"
 
 
 def second_proposal(halves: Halves, place: int) -> None:
-    body, receipt = opened(halves)[place % len(opened(halves))]
+    body, receipt = accepted_opens(halves)[place % len(accepted_opens(halves))]
     body["proposals"].append(deepcopy(body["proposals"][0]))
     body["verdicts"].append(deepcopy(body["verdicts"][0]))
     body["receipts"].append({**deepcopy(receipt), "order_id": "o900"})
 
 
 def order_from_nowhere(halves: Halves, place: int) -> None:
-    _, receipt = opened(halves)[place % len(opened(halves))]
+    _, receipt = accepted_opens(halves)[place % len(accepted_opens(halves))]
     quiet = [body for body in ticks(halves) if not body["verdicts"] or body["verdicts"][0]["outcome"] != "allowed"]
     quiet[place % len(quiet)]["receipts"].append({**deepcopy(receipt), "order_id": "o901"})
 
 
 def fill_from_nowhere(halves: Halves, place: int) -> None:
-    receipt = filled(halves)[place % len(filled(halves))]
+    receipt = fill_receipts(halves)[place % len(fill_receipts(halves))]
     body = ticks(halves)[place % len(ticks(halves))]
     body["receipts"].insert(0, {**deepcopy(receipt), "order_id": "o902"})
 
@@ -124,7 +124,7 @@ def strange_tool(halves: Halves, place: int) -> None:
 
 
 def not_called_for(halves: Halves, place: int) -> None:
-    body, _ = opened(halves)[place % len(opened(halves))]
+    body, _ = accepted_opens(halves)[place % len(accepted_opens(halves))]
     body["proposals"][0]["reason"] = "something that no reply said"
 
 
@@ -178,7 +178,7 @@ def test_tampered_records_are_reported_under_the_rule_that_was_broken(
 ) -> None:
     halves = bodies(hijacked_records(7))
     hand(halves, place)
-    assert HANDS[hand] <= rules(seal_records(halves), facts(7), 7)
+    assert HANDS[hand] <= broken_rules(seal_records(halves), facts(7), 7)
 
 
 @pytest.mark.proof
@@ -189,10 +189,10 @@ def test_tampered_records_are_reported_under_the_rule_that_was_broken(
 def test_tampered_records_are_reported_every_time(hand: Callable[[Halves, int], None], seed: int, place: int) -> None:
     halves = bodies(hijacked_records(seed))
     hand(halves, place)
-    assert HANDS[hand] <= rules(seal_records(halves), facts(seed), 7)  # the hands know the key of that seed
+    assert HANDS[hand] <= broken_rules(seal_records(halves), facts(seed), 7)  # the hands know the key of that seed
 
 
-def lowered(told: AuditFacts, **limits: Any) -> AuditFacts:
+def with_limits(told: AuditFacts, **limits: Any) -> AuditFacts:
     return replace(told, limits=replace(told.limits, **limits))
 
 
@@ -216,12 +216,12 @@ def test_a_cap_that_was_lower_than_what_was_accepted_is_reported(rule: str, limi
     """The same records under tighter caps: what was fine is not any more."""
     found = set()
     for seed in SEEDS:
-        found |= rules(hijacked_records(seed), lowered(facts(seed), **limits), seed)
+        found |= broken_rules(hijacked_records(seed), with_limits(facts(seed), **limits), seed)
     assert rule in found
 
 
 def test_an_account_that_could_not_pay_is_reported() -> None:
-    assert {"MARGIN", "STATE"} <= rules(hijacked_records(7), replace(facts(7), cash=Decimal(1_000)), 7)
+    assert {"MARGIN", "STATE"} <= broken_rules(hijacked_records(7), replace(facts(7), cash=Decimal(1_000)), 7)
 
 
 def test_a_record_that_was_changed_removed_or_swapped_breaks_the_chain() -> None:
@@ -232,13 +232,13 @@ def test_a_record_that_was_changed_removed_or_swapped_breaks_the_chain() -> None
         records[:3] + records[4:],
         [records[1], records[0], *records[2:]],
     ):
-        assert "CHAIN" in rules(forged, facts(7), 7)
+        assert "CHAIN" in broken_rules(forged, facts(7), 7)
 
 
 def test_rubbish_is_a_breach_and_not_a_crash() -> None:
     records = list(hijacked_records(7))
     for rubbish in (b"", b"{}", b"[1]", b'{"receipts": [{}]}', b'{"before": 1, "receipts": []}'):
-        assert rules([replace(records[0], covered=rubbish)], facts(7), 7)
+        assert broken_rules([replace(records[0], covered=rubbish)], facts(7), 7)
 
 
 @pytest.mark.parametrize("slot", SLOTS)

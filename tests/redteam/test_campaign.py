@@ -26,14 +26,14 @@ def all_texts() -> list[Attack]:
     return found + list(read_file(SHARED, read_trade).attacks) if SHARED.exists() else found
 
 
-def fight(texts: Sequence[Attack], seed: int = 7, ticks: int = 24, watch: Watch | None = None) -> CampaignResult:
+def run_campaign(texts: Sequence[Attack], seed: int = 7, ticks: int = 24, watch: Watch | None = None) -> CampaignResult:
     here = campaign_setup(seed, ticks)
     return asyncio.run(campaign.run(here, [hostile_campaign_model(here)], SLOTS, texts, seed, watch or Watch()))
 
 
 def test_a_sample_of_all_texts_in_every_slot_breaks_nothing() -> None:
     """About a hundredth of the proof below."""
-    result = fight(all_texts()[::24], ticks=12)
+    result = run_campaign(all_texts()[::24], ticks=12)
     assert [found.breach.line() for found in result.listed] == []
     assert result.breaches == 0
     assert {row.slot for row in result.rows} == set(SLOTS)
@@ -46,7 +46,7 @@ def test_every_text_in_every_slot_breaks_nothing(seed: int) -> None:
     if not SHARED.exists():
         pytest.skip("the shared attack texts are not here")
     texts = all_texts()
-    result = fight(texts, seed=seed)
+    result = run_campaign(texts, seed=seed)
     assert [found.breach.line() for found in result.listed] == []
     assert result.runs == 4 * len(texts)
 
@@ -69,7 +69,7 @@ def test_a_campaign_that_is_stopped_keeps_what_was_counted() -> None:
         asked += 1
         return asked > 100
 
-    result = fight(attacks()[:5], watch=Watch(stop=stop))
+    result = run_campaign(attacks()[:5], watch=Watch(stop=stop))
     assert result.partial == "stopped"
     assert 0 < result.runs < result.planned == 20
     assert report.lines(result)[0].startswith("PARTIAL")

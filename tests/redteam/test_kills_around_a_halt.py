@@ -7,7 +7,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 
 import pytest
-from halting_process import SEED, SKILL, TICKS, deployed
+from halting_process import SEED, SKILL, TICKS, deploy_skill
 from hostile_days import RecordedDays, opens_while_halted
 
 from forked_process import ForkedProcess
@@ -32,7 +32,7 @@ class ProcessOutput:
     code: int
 
 
-def work(home: Path, deployment: str, kill_at: int, ticks: int) -> ProcessOutput:
+def run_process(home: Path, deployment: str, kill_at: int, ticks: int) -> ProcessOutput:
     with ForkedProcess(PROCESS, home, deployment, kill_at, ticks) as process:
         out, err = process.communicate(timeout=LIMIT_S)
         rows = [line.split() for line in out.splitlines()]
@@ -46,21 +46,21 @@ def halting_statement() -> int:
     """The statement that stores the halt, in a process that is not killed."""
     with TemporaryDirectory() as folder:
         home = Path(folder)
-        worked = work(home, deployed(home), 0, 12)
+        worked = run_process(home, deploy_skill(home), 0, 12)
     assert worked.states == ("running", "halted")
     return worked.halted_at
 
 
 def kill_and_go_on(home: Path, kill_at: int) -> str:
     """Kill a process at a statement, let another go on, and return the state that it found."""
-    deployment_id = deployed(home)
-    killed = work(home, deployment_id, kill_at, 14)
+    deployment_id = deploy_skill(home)
+    killed = run_process(home, deployment_id, kill_at, 14)
     assert killed.code == -9
     with open_workspace(load_settings(home)) as workspace:
         stored = workspace.deployments.get(deployment_id).state
     if "halted" in killed.states:
         assert stored == "halted"
-    after = work(home, deployment_id, 0, 10)
+    after = run_process(home, deployment_id, 0, 10)
     assert after.states[0] == stored
     assert after.states in (("halted",), ("running", "halted"))
     if stored == "halted":
@@ -77,7 +77,7 @@ def kill_and_go_on(home: Path, kill_at: int) -> str:
     return stored
 
 
-def kills(folder: Path, count: int) -> set[str]:
+def kill_around_the_halt(folder: Path, count: int) -> set[str]:
     rng = Random(count)
     at = [halting_statement() + rng.randint(-BEFORE, AFTER) for _ in range(count)]
     at[:2] = [halting_statement() - 4, halting_statement() + 1]
@@ -90,11 +90,11 @@ def kills(folder: Path, count: int) -> set[str]:
 
 
 def test_a_process_killed_around_a_halt_is_never_followed_by_one_that_goes_on_trading(tmp_path: Path) -> None:
-    assert kills(tmp_path, 2) == {"running", "halted"}  # killed before and after it was stored
+    assert kill_around_the_halt(tmp_path, 2) == {"running", "halted"}  # killed before and after it was stored
 
 
 @pytest.mark.proof
 def test_two_hundred_processes_killed_around_a_halt_are_never_followed_by_one_that_goes_on_trading(
     tmp_path: Path,
 ) -> None:
-    assert kills(tmp_path, 200) == {"running", "halted"}
+    assert kill_around_the_halt(tmp_path, 200) == {"running", "halted"}

@@ -21,7 +21,7 @@ CRASH = 60_000
 """The number of the bar with the crash."""
 
 
-def unpacked(packed: dict[str, Any]) -> Floats:
+def unpack_bars(packed: dict[str, Any]) -> Floats:
     """Bars from their packed form, as `chart_drawing.js` reads them."""
     steps = [step for count, step in zip(packed["at"][::2], packed["at"][1::2], strict=True) for _ in range(count)]
     rows: list[tuple[float, ...]] = []
@@ -66,14 +66,14 @@ def test_packed_points_are_the_points(points: list[tuple[int, int]]) -> None:
 
 def test_packed_bars_are_the_bars_to_six_digits() -> None:
     bars = year_of_bars()[29_900:30_400]
-    found = unpacked(pack_bars(bars, STEP))
+    found = unpack_bars(pack_bars(bars, STEP))
     assert (found[:, 0] == bars[:, 0]).all()
     assert np.abs(found[:, 1:] / bars[:, 1:] - 1).max() < 1e-5
 
 
 def test_values_beyond_64_bits_are_packed_exactly() -> None:
     bars = np.array([(START, 1e300, 4e300, 5e299, 2e300), (START + STEP, 2e300, 2e300, 3.0, 1e300)])
-    assert (unpacked(pack_bars(bars, STEP)) == bars).all()
+    assert (unpack_bars(pack_bars(bars, STEP)) == bars).all()
     packed = pack_points(bars[:, 0], np.array([1e20, 5.0]))
     assert [value / packed["scale"] for value in accumulate(packed["values"])] == [1e20, 5.0]
 
@@ -81,7 +81,7 @@ def test_values_beyond_64_bits_are_packed_exactly() -> None:
 def test_eleven_months_keep_the_crash_in_a_bounded_number_of_bars() -> None:
     bars = year_of_bars()
     packed = chart_of(bars)["panes"][0]["bars"]
-    found = unpacked(packed)
+    found = unpack_bars(packed)
     assert len(found) <= MOST_BARS_EACH
     assert packed["step"] == HOUR_MS
     hour = int(bars[CRASH - 288, 0]) // HOUR_MS * HOUR_MS

@@ -80,7 +80,7 @@ def margins(code: str | None, size: float, equity: float) -> list[dict[str, Any]
     ]
 
 
-def said(seq: int, at: int, outcome: str, **more: Any) -> dict[str, Any]:
+def decision_row(seq: int, at: int, outcome: str, **more: Any) -> dict[str, Any]:
     row: dict[str, Any] = dict.fromkeys(
         ("symbol", "size_usd", "leverage", "limit_price", "stop_loss", "take_profit", "confidence", "code")
     )
@@ -114,7 +114,7 @@ def sample(days: int = 45, seed: int = 7, *, every: int = 48) -> RunReport:
             {"name": "fetch_recent_bars", "arguments": {"symbol": symbol, "interval": "15m", "lookback": 20},
              "result": "time open high low close\n" + "\n".join(f"{last * (1 - 0.001 * k):.1f}" for k in range(8))}]}  # fmt: skip
         if chance < 0.8 or free[symbol] > index:
-            decisions.append(said(seq, at, "noop"))
+            decisions.append(decision_row(seq, at, "noop"))
             continue
         side, size = (1 if draw.random() < 0.6 else -1), float(draw.uniform(1_200, 2_400))
         common: dict[str, Any] = {
@@ -129,10 +129,10 @@ def sample(days: int = 45, seed: int = 7, *, every: int = 48) -> RunReport:
             common |= {"size_usd": round(asked, 2), "leverage": 5 if code == "R5_LEVERAGE_CAP" else 2}
             detail = "the stop lies on the winning side of the mark" if code == "R11_PRICE_BAND" else ""
             decisions.append(
-                said(seq, at, "refused", code=code, detail=detail, margins=margins(code, asked, cash), **common)
+                decision_row(seq, at, "refused", code=code, detail=detail, margins=margins(code, asked, cash), **common)
             )
             continue
-        decisions.append(said(seq, at, "allowed", margins=margins(None, size, cash), **common))
+        decisions.append(decision_row(seq, at, "allowed", margins=margins(None, size, cash), **common))
         coins = round(size / last, 5)
         buy, sell = ("buy", "sell") if side > 0 else ("sell", "buy")
         fee = 0.00045 * coins * last
@@ -250,7 +250,7 @@ def page(report: RunReport) -> str:
     return html_document(compose(report))
 
 
-def bare(**document: Any) -> RunReport:
+def report_of_document(**document: Any) -> RunReport:
     """A run of which nothing is known but its document."""
     return RunReport(document=document, skill_name="s", skill_text="pitboss: 1", initial_usd=10_000.0, equity=[])
 
@@ -359,7 +359,7 @@ def test_the_summary_states_the_significance_and_the_distance_to_holding(page: s
     assert "the agent did worse by" in text
 
 
-def changed(report: RunReport, own: dict[str, Any], **baselines: dict[str, Any]) -> str:
+def page_text_with(report: RunReport, own: dict[str, Any], **baselines: dict[str, Any]) -> str:
     """The text of the page with other figures of the run and of its baselines."""
     metrics, old = {**report.metrics, **own}, report.document["baselines"]
     document = {**report.document, "metrics": metrics, "baselines": {**old, **baselines}}
@@ -367,7 +367,7 @@ def changed(report: RunReport, own: dict[str, Any], **baselines: dict[str, Any])
 
 
 def test_differences_are_those_of_the_figures_shown(report: RunReport) -> None:
-    text = changed(
+    text = page_text_with(
         report,
         {"total_return_pct": 2.524, "total_fees_usd": 0.014, "total_funding_usd": 0.014, "total_slippage_usd": 0.014, "total_penalties_usd": 0},
         buy_and_hold={"total_return_pct": -26.014},
@@ -380,12 +380,12 @@ def test_differences_are_those_of_the_figures_shown(report: RunReport) -> None:
 
 
 def test_a_sharpe_of_fewer_than_twenty_days_is_flagged(report: RunReport) -> None:
-    short = changed(report, {"sharpe": 2.42, "sharpe_ci": None}, buy_and_hold={"sharpe": -3.36})
+    short = page_text_with(report, {"sharpe": 2.42, "sharpe_ci": None}, buy_and_hold={"sharpe": -3.36})
     assert "2.42 <20 days : too few to mean anything" in short
     assert "2.42 (<20 days)" in short
     assert "−3.36 (<20 days)" in short
     assert "<20 days" not in RenderedPage(html_document(compose(report))).text
-    assert "<20 days" not in changed(report, {"sharpe": None, "sharpe_ci": None}, buy_and_hold={"sharpe": None})
+    assert "<20 days" not in page_text_with(report, {"sharpe": None, "sharpe_ci": None}, buy_and_hold={"sharpe": None})
 
 
 def test_an_interval_above_zero_and_a_better_result_are_stated(report: RunReport) -> None:
@@ -441,10 +441,10 @@ def test_a_partial_run_is_called_partial(report: RunReport, status: str) -> None
 @pytest.mark.parametrize(
     "report",
     [
-        bare(),
-        bare(run_id="r", status="error", errors=["no data"], **{"from": "2025-03-01T00:00:00Z"}),
-        replace(bare(run_id="r"), equity=[(START, 10_000.0)], prices={"BTC": [(START, 1.0, 1.0, 1.0, 1.0)], "ETH": []}),
-        replace(bare(run_id="r"), equity=[(START, 0.0), (START + BAR, 0.0)], initial_usd=0.0),
+        report_of_document(),
+        report_of_document(run_id="r", status="error", errors=["no data"], **{"from": "2025-03-01T00:00:00Z"}),
+        replace(report_of_document(run_id="r"), equity=[(START, 10_000.0)], prices={"BTC": [(START, 1.0, 1.0, 1.0, 1.0)], "ETH": []}),
+        replace(report_of_document(run_id="r"), equity=[(START, 0.0), (START + BAR, 0.0)], initial_usd=0.0),
     ],
     ids=["nothing", "failed at once", "one point", "no money"],
 )  # fmt: skip
@@ -461,7 +461,7 @@ def test_every_kind_of_mark_has_its_own_shape_on_the_chart(page: str) -> None:
 
 
 def test_a_refusal_shows_limit_request_and_excess(report: RunReport) -> None:
-    row = said(1, START, "refused", code="R3_POSITION_CAP", action="open_long", symbol="BTC", size_usd=4_000,
+    row = decision_row(1, START, "refused", code="R3_POSITION_CAP", action="open_long", symbol="BTC", size_usd=4_000,
                margins=[{"code": "R3_POSITION_CAP", "limit": "2500", "used": "4000", "left": "-1500", "unit": "usd"}])  # fmt: skip
     text = RenderedPage(html_document(compose(replace(report, decisions=[row])))).text
     assert "limit $2,500.00, requested $4,000.00: $1,500.00 beyond" in text
@@ -472,7 +472,7 @@ def test_all_thirteen_rules_have_a_meaning() -> None:
 
 
 def test_of_too_many_decisions_proposals_are_shown_and_the_omission_is_stated(report: RunReport) -> None:
-    quiet = [said(seq, START + seq * BAR, "noop", reason=f"reason {seq}") for seq in range(3_000)]
+    quiet = [decision_row(seq, START + seq * BAR, "noop", reason=f"reason {seq}") for seq in range(3_000)]
     loud = [{**row, "seq": 3_000 + index} for index, row in enumerate(report.decisions) if row["outcome"] != "noop"]
     page = html_document(compose(replace(report, decisions=[*quiet, *loud])))
     outline = RenderedPage(page)
@@ -482,7 +482,7 @@ def test_of_too_many_decisions_proposals_are_shown_and_the_omission_is_stated(re
 
 
 def test_the_decisions_open_on_the_proposals_with_the_numbers_of_all_outcomes(report: RunReport) -> None:
-    rows = [{**said(1, START, "noop"), "times": 500, "until": iso(START + DAY_MS)}, said(2, START, "allowed"), said(3, START, "refused")]  # fmt: skip
+    rows = [{**decision_row(1, START, "noop"), "times": 500, "until": iso(START + DAY_MS)}, decision_row(2, START, "allowed"), decision_row(3, START, "refused")]  # fmt: skip
     page = html_document(compose(replace(report, decisions=rows)))
     first, *rest = re.findall(r'<option value="(all|proposed|allowed|refused|noop)">([^<]*)', page)
     assert first == ("proposed", "Proposals (2)")
@@ -509,7 +509,7 @@ def test_a_trade_has_its_prices_size_excursions_and_a_link_into_its_chart(report
 
 
 def test_equal_no_ops_in_a_row_are_shown_as_one(report: RunReport) -> None:
-    rows = [said(seq, START + seq * BAR, "noop") for seq in range(50)]
+    rows = [decision_row(seq, START + seq * BAR, "noop") for seq in range(50)]
     text = RenderedPage(html_document(compose(replace(report, decisions=rows)))).text
     assert "Hold × 50" in text
 

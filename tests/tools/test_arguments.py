@@ -82,20 +82,23 @@ def test_any_json_value_is_either_checked_or_reported_to_the_model(value: Any) -
         assert set(checked) <= set(SCHEMA["properties"])
 
 
-def altered(**changes: Any) -> dict[str, Any]:
+def schema_with(**changes: Any) -> dict[str, Any]:
     return {**SCHEMA, **changes}
 
 
 @pytest.mark.parametrize(
     ("schema", "words"),
     [
-        (altered(additionalProperties=True), "additionalProperties"),
-        (altered(required=["absent"]), "absent"),
-        (altered(oneOf=[]), "unknown schema keywords oneOf"),
-        (altered(required=[], properties={"a": {"type": "string", "maxLength": 3}}), "no description"),
-        (altered(required=[], properties={"a": {"type": "string", "description": "d"}}), "no bounds"),
-        (altered(required=[], properties={"a": {"type": "integer", "minimum": 1, "description": "d"}}), "no bounds"),
-        (altered(required=[], properties={"a": {"type": "array", "description": "d"}}), "unknown schema keywords"),
+        (schema_with(additionalProperties=True), "additionalProperties"),
+        (schema_with(required=["absent"]), "absent"),
+        (schema_with(oneOf=[]), "unknown schema keywords oneOf"),
+        (schema_with(required=[], properties={"a": {"type": "string", "maxLength": 3}}), "no description"),
+        (schema_with(required=[], properties={"a": {"type": "string", "description": "d"}}), "no bounds"),
+        (
+            schema_with(required=[], properties={"a": {"type": "integer", "minimum": 1, "description": "d"}}),
+            "no bounds",
+        ),
+        (schema_with(required=[], properties={"a": {"type": "array", "description": "d"}}), "unknown schema keywords"),
     ],
 )
 def test_a_schema_that_the_check_would_not_honour_stops_the_program(schema: dict[str, Any], words: str) -> None:

@@ -31,7 +31,7 @@ TOOL = define_tool(name="ping", category="market_data", description="Says pong, 
 
 
 @pytest.fixture
-def ping(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def installed_ping_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """One file more in the folder of the built-in tools, in a program that has just been started."""
     (tmp_path / "ping.py").write_text(FILE)
     monkeypatch.setattr(builtin, "__path__", [*builtin.__path__, str(tmp_path)])
@@ -49,7 +49,7 @@ def run_command(*words: str) -> str:
     return out.getvalue()
 
 
-def test_one_file_more_is_a_tool_everywhere(ping: None) -> None:
+def test_one_file_more_is_a_tool_everywhere(installed_ping_tool: None) -> None:
     assert "ping" in VENUE.tools()
     (shown,) = [tool for tool in registry.catalogue(VENUE.tools()) if tool["name"] == "ping"]
     assert shown["input_schema"]["required"] == ["word"]

@@ -12,7 +12,7 @@ from pitboss.tools.define import CATEGORIES, Mode, ToolContext, define_tool
 from pitboss.venues.perp import intents
 from pitboss.venues.perp import tools as builtin
 from pitboss.venues.perp.venue import VENUE
-from venues.perp.scene import START, make_market, now, observe
+from venues.perp.scene import START, make_market, observe, run_sync
 
 PACKAGE = builtin.__name__
 
@@ -44,7 +44,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_new_file_is_all_it_takes_to_add_a_tool(folder: Path) -> None:
     (folder / "ping.py").write_text(FILE.format(name="ping", reach="as_of"))
-    assert now(registry.hydrate(registry.discover(PACKAGE), ["ping"], context())["ping"].call({})) == "pong"
+    assert run_sync(registry.hydrate(registry.discover(PACKAGE), ["ping"], context())["ping"].call({})) == "pong"
     assert "ping" in [tool["name"] for tool in registry.catalogue(registry.discover(PACKAGE))]
 
 

@@ -188,7 +188,7 @@ def test_a_redirect_is_never_followed() -> None:
     run(fake.decide, work)
 
 
-def refusing(part: str, reason: str) -> Callable[[Mapping[str, Any]], Play]:
+def refuse_parameter(part: str, reason: str) -> Callable[[Mapping[str, Any]], Play]:
     return lambda question: fake.error(400, reason, param=part) if question.get(part) else OK
 
 
@@ -214,7 +214,7 @@ def test_a_form_that_the_server_does_not_know_is_left_out_from_then_on(
         assert [part in question for question in server.questions] == [True, False, False]
         assert waits.seconds == []
 
-    run(refusing(part, reason), work)
+    run(refuse_parameter(part, reason), work)
 
 
 def test_a_name_is_forced_as_required_before_nothing_is_forced() -> None:
@@ -225,7 +225,7 @@ def test_a_name_is_forced_as_required_before_nothing_is_forced() -> None:
         choice = {"type": "function", "function": {"name": "decide"}}
         assert [question.get("tool_choice") for question in server.questions] == [choice, "required", None]
 
-    run(refusing("tool_choice", "tool_choice is not supported"), work)
+    run(refuse_parameter("tool_choice", "tool_choice is not supported"), work)
 
 
 def test_a_late_refusal_does_not_unlearn_what_others_have_learnt_since() -> None:
@@ -303,7 +303,7 @@ def test_a_setting_that_is_not_accepted_is_left_out_once_and_every_reply_says_so
         assert (await client.complete(request)).rejected_settings == (name,)
         assert [name in question for question in server.questions] == [True, False, False]
 
-    run(refusing(name, f"Unsupported value: '{name}' does not support this value with this model."), work)
+    run(refuse_parameter(name, f"Unsupported value: '{name}' does not support this value with this model."), work)
 
 
 def test_a_refusal_that_names_no_optional_setting_is_reported() -> None:
@@ -312,7 +312,7 @@ def test_a_refusal_that_names_no_optional_setting_is_reported() -> None:
             await model(server.url).complete(replace(QUESTION, settings={"temperature": 0.5}))
         assert server.calls == 1
 
-    run(refusing("messages", "Unsupported value: 'messages'"), work)
+    run(refuse_parameter("messages", "Unsupported value: 'messages'"), work)
 
 
 def test_a_request_that_can_never_work_is_not_repeated() -> None:

@@ -68,7 +68,7 @@ def read_reply(message: Any = None, finish: Any = "stop", **top: Any) -> ModelRe
     return result
 
 
-def wish(name: Any = "decide", arguments: Any = "{}", **more: Any) -> dict[str, Any]:
+def tool_call(name: Any = "decide", arguments: Any = "{}", **more: Any) -> dict[str, Any]:
     return {"id": "call_1", "type": "function", "function": {"name": name, "arguments": arguments}, **more}
 
 
@@ -111,18 +111,18 @@ def test_no_calls_in_any_form_are_no_calls(wishes: Any) -> None:
 @pytest.mark.parametrize(
     ("entry", "call"),
     [
-        (wish(arguments='{ "a": 1 }'), ToolCall("call_1", "decide", '{ "a": 1 }')),
+        (tool_call(arguments='{ "a": 1 }'), ToolCall("call_1", "decide", '{ "a": 1 }')),
         ({"id": "x", "function": {"name": "decide"}}, ToolCall("x", "decide", "")),
-        (wish(arguments=None), ToolCall("call_1", "decide", "")),
-        (wish(arguments={"b": 1, "a": [2]}), ToolCall("call_1", "decide", '{"b":1,"a":[2]}')),
-        (wish(arguments=[]), ToolCall("call_1", "decide", "[]")),
-        (wish(arguments="{broken"), ToolCall("call_1", "decide", "{broken")),
-        (wish(name=None), ToolCall("call_1", "", "{}")),
+        (tool_call(arguments=None), ToolCall("call_1", "decide", "")),
+        (tool_call(arguments={"b": 1, "a": [2]}), ToolCall("call_1", "decide", '{"b":1,"a":[2]}')),
+        (tool_call(arguments=[]), ToolCall("call_1", "decide", "[]")),
+        (tool_call(arguments="{broken"), ToolCall("call_1", "decide", "{broken")),
+        (tool_call(name=None), ToolCall("call_1", "", "{}")),
         ({"name": "decide", "arguments": "{}"}, ToolCall("c5", "decide", "{}")),
         ({"id": "x", "type": "custom", "custom": {"name": "decide", "input": "go"}}, ToolCall("x", "decide", "go")),
-        ({**wish(), "id": ""}, ToolCall("c5", "decide", "{}")),
-        ({**wish(), "id": None}, ToolCall("c5", "decide", "{}")),
-        ({**wish(), "id": 9}, ToolCall("c5", "decide", "{}")),
+        ({**tool_call(), "id": ""}, ToolCall("c5", "decide", "{}")),
+        ({**tool_call(), "id": None}, ToolCall("c5", "decide", "{}")),
+        ({**tool_call(), "id": 9}, ToolCall("c5", "decide", "{}")),
     ],
 )
 def test_a_call_in_any_form_is_read(entry: dict[str, Any], call: ToolCall) -> None:
@@ -133,7 +133,7 @@ def test_a_call_in_any_form_is_read(entry: dict[str, Any], call: ToolCall) -> No
 
 
 def test_missing_and_repeated_ids_are_made_by_order_and_never_meet_another() -> None:
-    wishes = [{**wish(), "id": entry} for entry in ("", "c1", "c1", "")]
+    wishes = [{**tool_call(), "id": entry} for entry in ("", "c1", "c1", "")]
     result = read_reply({"tool_calls": wishes})
     assert [call.id for call in result.calls] == ["c0", "c1", "c2", "c3"]
     assert result == read_reply({"tool_calls": wishes})
@@ -146,7 +146,7 @@ def test_the_old_form_of_a_call_is_read() -> None:
 
 
 def test_tools_that_the_provider_ran_itself_are_not_calls() -> None:
-    assert read_reply({"content": "hi", "executed_tools": [wish()]}).calls == ()
+    assert read_reply({"content": "hi", "executed_tools": [tool_call()]}).calls == ()
 
 
 @pytest.mark.parametrize(
@@ -160,10 +160,10 @@ def test_tools_that_the_provider_ran_itself_are_not_calls() -> None:
         ("tool_calls", {"content": None}, "stop", finish.EMPTY),
         ("stop", {"content": " \n"}, "stop", finish.EMPTY),
         ("stop", None, "stop", finish.EMPTY),
-        ("stop", {"tool_calls": [wish()]}, "tool_calls", ""),
+        ("stop", {"tool_calls": [tool_call()]}, "tool_calls", ""),
         ("length", {"content": "half an ans"}, "length", finish.CUT),
         ("MAX_TOKENS", {"content": ""}, "length", finish.CUT),
-        ("length", {"tool_calls": [wish(arguments='{"a')]}, "length", finish.CUT),
+        ("length", {"tool_calls": [tool_call(arguments='{"a')]}, "length", finish.CUT),
         ("content_filter", {"content": ""}, "error", finish.BLOCKED),
         ("SAFETY", {"content": None}, "error", finish.BLOCKED),
         ("error", {"content": "so f"}, "error", finish.BROKE),
@@ -279,7 +279,7 @@ def test_state_holds_what_the_provider_wants_back_and_no_more() -> None:
 
 def test_state_holds_signatures_of_calls_and_parts_of_content() -> None:
     signed = {"extra_content": {"google": {"thought_signature": "s"}}}
-    result = read_reply({"content": [{"type": "text", "text": "x"}], "tool_calls": [wish(), wish(**signed)]})
+    result = read_reply({"content": [{"type": "text", "text": "x"}], "tool_calls": [tool_call(), tool_call(**signed)]})
     assert json.loads(result.state) == {"content": [{"type": "text", "text": "x"}], "tool_calls": [None, signed]}
 
 
@@ -287,7 +287,7 @@ def test_state_beyond_all_measure_is_dropped() -> None:
     assert read_reply({"content": "x", "reasoning": "r" * (reply.MAX_STATE_CHARS + 1)}).state == ""
 
 
-def failed_with(generation: Any, message: str = "did not match schema") -> ModelReply:
+def failed_generation_reply(generation: Any, message: str = "did not match schema") -> ModelReply:
     error = {"code": "tool_use_failed", "failed_generation": generation, "message": message}
     result = reply.read_error(400, {"error": error})
     assert isinstance(result, ModelReply)
@@ -305,7 +305,7 @@ def failed_with(generation: Any, message: str = "did not match schema") -> Model
     ],
 )
 def test_a_call_that_the_provider_rejected_is_the_models_call_with_a_problem(generation: str) -> None:
-    result = failed_with(generation)
+    result = failed_generation_reply(generation)
     assert [(call.name, json.loads(call.arguments)) for call in result.calls] == [("decide", {"a": 1})]
     assert (result.finish_reason, result.problem) == ("tool_calls", "did not match schema")
     assert (result.usage, result.cost_usd) == (NO_USAGE, None)
@@ -313,7 +313,7 @@ def test_a_call_that_the_provider_rejected_is_the_models_call_with_a_problem(gen
 
 @pytest.mark.parametrize(("generation", "text"), [("maybe", "maybe"), (None, ""), ({"x": 1}, '{"x":1}'), ("", "")])
 def test_words_that_the_provider_rejected_are_text_with_a_problem(generation: Any, text: str) -> None:
-    result = failed_with(generation, "")
+    result = failed_generation_reply(generation, "")
     assert (result.text, result.calls, result.finish_reason) == (text, (), "stop")
     assert result.problem
 
@@ -373,28 +373,28 @@ def test_any_bytes_give_a_reply_or_a_failure(raw: bytes | str) -> None:
 # Shapes from the wild -----------------------------------------------------------------------------------------------
 
 
-def found_in(value: Any) -> ModelReply | Failure:
+def read_body(value: Any) -> ModelReply | Failure:
     return reply.read(parse_body(value) if isinstance(value, str | bytes) else value)
 
 
 def test_a_mark_of_the_byte_order_before_a_body_is_passed_over() -> None:
     text = "\ufeff" + json.dumps(body({"content": "hi"}))
     for form in (text, text.encode()):
-        answer = found_in(form)
+        answer = read_body(form)
         assert isinstance(answer, ModelReply)
         assert answer.text == "hi"
 
 
 def test_of_several_choices_the_one_numbered_0_counts() -> None:
     choices = [{"index": 1, "message": {"content": "b"}}, None, {"index": 0, "message": {"content": "a"}}]
-    answer = found_in({"choices": choices})
+    answer = read_body({"choices": choices})
     assert isinstance(answer, ModelReply)
     assert answer.text == "a"
 
 
 @pytest.mark.parametrize("old", [{}, {"name": None}, {"arguments": "{}"}, "look"])
 def test_an_old_form_of_call_without_a_name_is_no_call(old: Any) -> None:
-    answer = found_in(body({"content": "hi", "function_call": old}))
+    answer = read_body(body({"content": "hi", "function_call": old}))
     assert isinstance(answer, ModelReply)
     assert (answer.text, answer.calls) == ("hi", ())
 
@@ -410,7 +410,7 @@ def test_an_old_form_of_call_without_a_name_is_no_call(old: Any) -> None:
     ],
 )
 def test_an_error_with_a_good_status_is_that_error_in_any_envelope(value: Any, reaction: str, code: str) -> None:
-    failure = found_in(value)
+    failure = read_body(value)
     assert isinstance(failure, Failure)
     assert (failure.reaction, failure.code) == (reaction, code)
 
@@ -426,7 +426,7 @@ def test_an_error_with_a_good_status_is_that_error_in_any_envelope(value: Any, r
     ],
 )
 def test_endings_of_single_servers_are_known(reason: str, problem: str) -> None:
-    answer = found_in(body({"content": "half"}, reason))
+    answer = read_body(body({"content": "half"}, reason))
     assert isinstance(answer, ModelReply)
     assert (answer.problem, answer.finish_reason) == (problem, "error" if problem else "stop")
 
@@ -458,7 +458,7 @@ def test_a_question_that_a_provider_will_not_pass_on_is_blocked_and_no_fault_of_
 def test_arguments_nested_without_end_are_not_taken_for_none() -> None:
     deep = "[" * 990 + "]" * 990
     text = json.dumps({"choices": [{"message": {"tool_calls": [{"function": {"name": "look", "arguments": 0}}]}}]})
-    answer = found_in(text.replace(": 0", f": {deep}"))
+    answer = read_body(text.replace(": 0", f": {deep}"))
     assert isinstance(answer, ModelReply)
     assert answer.calls[0].arguments not in ("", "{}")
 

@@ -30,13 +30,13 @@ def read_reply(*chunks: Any, ends: bool = True) -> ModelReply:
     return result
 
 
-def failed(*chunks: Any, ends: bool = True) -> Failure:
+def read_failure(*chunks: Any, ends: bool = True) -> Failure:
     result = stream.read(text_of(*chunks, ends=ends))
     assert isinstance(result, Failure), result
     return result
 
 
-def piece(index: int | None, arguments: str | None = None, **more: Any) -> dict[str, Any]:
+def tool_call_chunk(index: int | None, arguments: str | None = None, **more: Any) -> dict[str, Any]:
     function = {name: more.pop(name) for name in ("name",) if name in more}
     wish = more | {"function": function | ({} if arguments is None else {"arguments": arguments})}
     return chunk({"tool_calls": [wish if index is None else {"index": index, **wish}]})
@@ -83,10 +83,10 @@ def test_the_form_of_the_events_does_not_matter(text: str) -> None:
 
 def test_a_call_in_pieces_is_put_together() -> None:
     result = read_reply(
-        piece(0, "", id="call_1", type="function", name="look"),
-        piece(0, '{"ci'),
-        piece(0, 'ty":1}'),
-        piece(1, "{}", id="call_2", name="decide"),
+        tool_call_chunk(0, "", id="call_1", type="function", name="look"),
+        tool_call_chunk(0, '{"ci'),
+        tool_call_chunk(0, 'ty":1}'),
+        tool_call_chunk(1, "{}", id="call_2", name="decide"),
         chunk({}, "tool_calls"),
     )
     assert result.calls == (ToolCall("call_1", "look", '{"city":1}'), ToolCall("call_2", "decide", "{}"))
@@ -96,15 +96,15 @@ def test_a_call_in_pieces_is_put_together() -> None:
 @pytest.mark.parametrize(
     ("pieces", "expected"),
     [
-        ([piece(0, "{", id="a", name="f"), piece(1, "[", id="b", name="g"), piece(0, "}"), piece(1, "]")], ["f{}", "g[]"]),
-        ([piece(None, "{", id="a", name="f"), piece(None, "}")], ["f{}"]),
-        ([piece(None, "{}", id="a", name="f"), piece(None, "{}", id="b", name="g")], ["f{}", "g{}"]),
-        ([piece(None, "{}", name="f"), piece(None, "{}", name="g")], ["f{}", "g{}"]),
-        ([piece(0, "{", id="a", name="f"), piece(0, "}", id="a", name="f")], ["f{}"]),
-        ([piece(0, "{}", id="a", name="f"), piece(0, "{}", id="b", name="g")], ["f{}", "g{}"]),
-        ([piece(0, "{", id="a", name="f"), piece(0, "}", id="other")], ["f{}"]),
-        ([piece(0, None, id="a", name="f"), piece(0, None)], ["f"]),
-        ([piece(0, None, id="a", name="get_"), piece(0, None, name="it"), piece(0, "{}")], ["get_it{}"]),
+        ([tool_call_chunk(0, "{", id="a", name="f"), tool_call_chunk(1, "[", id="b", name="g"), tool_call_chunk(0, "}"), tool_call_chunk(1, "]")], ["f{}", "g[]"]),
+        ([tool_call_chunk(None, "{", id="a", name="f"), tool_call_chunk(None, "}")], ["f{}"]),
+        ([tool_call_chunk(None, "{}", id="a", name="f"), tool_call_chunk(None, "{}", id="b", name="g")], ["f{}", "g{}"]),
+        ([tool_call_chunk(None, "{}", name="f"), tool_call_chunk(None, "{}", name="g")], ["f{}", "g{}"]),
+        ([tool_call_chunk(0, "{", id="a", name="f"), tool_call_chunk(0, "}", id="a", name="f")], ["f{}"]),
+        ([tool_call_chunk(0, "{}", id="a", name="f"), tool_call_chunk(0, "{}", id="b", name="g")], ["f{}", "g{}"]),
+        ([tool_call_chunk(0, "{", id="a", name="f"), tool_call_chunk(0, "}", id="other")], ["f{}"]),
+        ([tool_call_chunk(0, None, id="a", name="f"), tool_call_chunk(0, None)], ["f"]),
+        ([tool_call_chunk(0, None, id="a", name="get_"), tool_call_chunk(0, None, name="it"), tool_call_chunk(0, "{}")], ["get_it{}"]),
         ([chunk({"function_call": {"name": "f", "arguments": "{"}}), chunk({"function_call": {"arguments": "}"}})], ["f{}"]),
     ],
 )  # fmt: skip
@@ -123,8 +123,8 @@ def test_a_streamed_reply_is_the_plain_one() -> None:
         chunk({"role": "assistant", "reasoning_content": "h"}),
         chunk({"reasoning_content": "m"}),
         chunk({"content": "so"}),
-        piece(0, '{"x"', id="a", name="f"),
-        piece(0, ":1}"),
+        tool_call_chunk(0, '{"x"', id="a", name="f"),
+        tool_call_chunk(0, ":1}"),
         chunk({}, "tool_calls", usage=USAGE),
     )
 
@@ -197,8 +197,8 @@ def test_an_error_after_the_end_of_the_reply_leaves_the_reply() -> None:
     [({"code": 502, "message": "gone"}, "retry"), ("gone", "retry"), ({"code": 401, "message": "x"}, "user")],
 )
 def test_an_error_in_mid_stream_is_a_failure(error: Any, reaction: str) -> None:
-    assert failed(chunk({"content": "so f"}), chunk({}, "error", error=error)).reaction == reaction
-    assert failed(chunk({"content": "so f"}), {"x_groq": {"error": error}}).reaction == reaction
+    assert read_failure(chunk({"content": "so f"}), chunk({}, "error", error=error)).reaction == reaction
+    assert read_failure(chunk({"content": "so f"}), {"x_groq": {"error": error}}).reaction == reaction
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,10 @@ def test_a_stream_that_breaks_is_tried_again(text: str) -> None:
 
 def test_cutting_a_stream_anywhere_before_its_end_never_gives_a_whole_reply() -> None:
     text = text_of(
-        chunk({"content": "one"}), piece(0, '{"a":', id="a", name="f"), piece(0, "1}"), chunk({}, "tool_calls")
+        chunk({"content": "one"}),
+        tool_call_chunk(0, '{"a":', id="a", name="f"),
+        tool_call_chunk(0, "1}"),
+        chunk({}, "tool_calls"),
     )
     last = text.index('"tool_calls"}]')
     assert isinstance(stream.read(text), ModelReply)
@@ -278,32 +281,49 @@ def test_any_events_give_a_reply_or_a_failure(values: list[Any]) -> None:
 # Shapes from the wild -----------------------------------------------------------------------------------------------
 
 
-def calls_of(*chunks: Any) -> list[tuple[str, str]]:
+def read_calls(*chunks: Any) -> list[tuple[str, str]]:
     return [(call.name, call.arguments) for call in read_reply(*chunks, END).calls]
 
 
 def test_calls_that_are_all_numbered_alike_are_distinguished() -> None:
-    assert calls_of(piece(0, "{}", name="x"), piece(0, "{}", name="y")) == [("x", "{}"), ("y", "{}")]
-    assert calls_of(piece(0, '{"a":1}', name="x"), piece(0, '{"a":2}', name="x")) == [
+    assert read_calls(tool_call_chunk(0, "{}", name="x"), tool_call_chunk(0, "{}", name="y")) == [
+        ("x", "{}"),
+        ("y", "{}"),
+    ]
+    assert read_calls(tool_call_chunk(0, '{"a":1}', name="x"), tool_call_chunk(0, '{"a":2}', name="x")) == [
         ("x", '{"a":1}'),
         ("x", '{"a":2}'),
     ]
-    assert calls_of(piece(0, "", id="a", name="x"), piece(0, "", id="b", name="y")) == [("x", ""), ("y", "")]
+    assert read_calls(tool_call_chunk(0, "", id="a", name="x"), tool_call_chunk(0, "", id="b", name="y")) == [
+        ("x", ""),
+        ("y", ""),
+    ]
 
 
 def test_pieces_of_one_call_stay_together_whatever_is_repeated_or_changes() -> None:
     complete_calls = [("x", '{"a":1}')]
-    assert calls_of(piece(0, '{"a"', id="a", name="x"), piece(0, ":1}", id="b", name="x")) == complete_calls
-    assert calls_of(piece(0, '{"a"', name="x"), piece(0, ":1}", name="x"), piece(0, "", name="x")) == complete_calls
-    assert calls_of(piece(0, '{"a":1}', id="a", name="x"), piece(0, "", id="a", name="x")) == complete_calls
-    assert calls_of(piece(0, id="a", name="lo"), piece(0, "{}", name="ok")) == [("look", "{}")]
+    assert (
+        read_calls(tool_call_chunk(0, '{"a"', id="a", name="x"), tool_call_chunk(0, ":1}", id="b", name="x"))
+        == complete_calls
+    )
+    assert (
+        read_calls(
+            tool_call_chunk(0, '{"a"', name="x"), tool_call_chunk(0, ":1}", name="x"), tool_call_chunk(0, "", name="x")
+        )
+        == complete_calls
+    )
+    assert (
+        read_calls(tool_call_chunk(0, '{"a":1}', id="a", name="x"), tool_call_chunk(0, "", id="a", name="x"))
+        == complete_calls
+    )
+    assert read_calls(tool_call_chunk(0, id="a", name="lo"), tool_call_chunk(0, "{}", name="ok")) == [("look", "{}")]
 
 
 def test_numbers_that_come_as_text_are_numbers() -> None:
     pieces = [chunk({"tool_calls": [{"index": "0", "id": "a", "function": {"name": "x", "arguments": '{"a"'}}]})]
     pieces += [chunk({"tool_calls": [{"index": "1", "id": "b", "function": {"name": "y", "arguments": '{"b"'}}]})]
     pieces += [chunk({"tool_calls": [{"index": one, "function": {"arguments": ":1}"}}]}) for one in ("0", "1")]
-    assert calls_of(*pieces) == [("x", '{"a":1}'), ("y", '{"b":1}')]
+    assert read_calls(*pieces) == [("x", '{"a":1}'), ("y", '{"b":1}')]
     assert read_reply({"choices": [{"index": "0", "delta": {"content": "hi"}}]}, END).text == "hi"
 
 

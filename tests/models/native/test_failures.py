@@ -25,7 +25,7 @@ def error_answer(
     return VendorReply(anthropic if kind == "anthropic" else google, status, dict(headers))
 
 
-def complete(kind: Kind, script: list[VendorReply], **settings: Any) -> tuple[Any, int, list[float]]:
+def complete_with_pauses(kind: Kind, script: list[VendorReply], **settings: Any) -> tuple[Any, int, list[float]]:
     """One question; the reply or the error, how often it was asked, and the pauses."""
     pauses: list[float] = []
 
@@ -45,7 +45,7 @@ def complete(kind: Kind, script: list[VendorReply], **settings: Any) -> tuple[An
 @BOTH
 @pytest.mark.parametrize("status", [429, 500, 502, 503, 529])
 def test_a_busy_or_failing_server_is_asked_again(kind: Kind, status: int) -> None:
-    reply, requests, pauses = complete(
+    reply, requests, pauses = complete_with_pauses(
         kind, [error_answer(kind, "busy", status=status), GOOD[kind]], random=lambda: 0.5
     )
     assert isinstance(reply, ModelReply)
@@ -55,7 +55,7 @@ def test_a_busy_or_failing_server_is_asked_again(kind: Kind, status: int) -> Non
 @BOTH
 def test_what_the_provider_asks_to_wait_is_waited(kind: Kind) -> None:
     busy = error_answer(kind, "slow down", "rate_limit_error", 429, **{"retry-after": "7"})
-    reply, _, pauses = complete(kind, [busy, GOOD[kind]])
+    reply, _, pauses = complete_with_pauses(kind, [busy, GOOD[kind]])
     assert isinstance(reply, ModelReply)
     assert pauses == [7.0]
 
@@ -63,14 +63,14 @@ def test_what_the_provider_asks_to_wait_is_waited(kind: Kind) -> None:
 def test_google_says_in_the_body_how_long_to_wait() -> None:
     detail = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "17s"}
     body = {"error": {"code": 429, "message": "quota per minute", "status": "RESOURCE_EXHAUSTED", "details": [detail]}}
-    reply, _, pauses = complete("google", [VendorReply(body, 429), GOOD["google"]])
+    reply, _, pauses = complete_with_pauses("google", [VendorReply(body, 429), GOOD["google"]])
     assert isinstance(reply, ModelReply)
     assert pauses == [17.0]
 
 
 @BOTH
 def test_pauses_grow_with_full_jitter_and_tries_end(kind: Kind) -> None:
-    error, requests, pauses = complete(kind, [error_answer(kind, "down")], random=lambda: 1.0, attempts=4)
+    error, requests, pauses = complete_with_pauses(kind, [error_answer(kind, "down")], random=lambda: 1.0, attempts=4)
     assert isinstance(error, TransientError)
     assert (requests, pauses) == (4, [0.5, 1.0, 2.0])
 
@@ -78,14 +78,14 @@ def test_pauses_grow_with_full_jitter_and_tries_end(kind: Kind) -> None:
 @BOTH
 def test_a_wait_past_the_deadline_ends_the_tries_at_once(kind: Kind) -> None:
     busy = error_answer(kind, "slow down", status=429, **{"retry-after": "60"})
-    error, requests, pauses = complete(kind, [busy], deadline_s=30.0)
+    error, requests, pauses = complete_with_pauses(kind, [busy], deadline_s=30.0)
     assert isinstance(error, TransientError)
     assert (requests, pauses) == (1, [])
 
 
 @BOTH
 def test_a_server_that_hangs_is_given_up_in_time(kind: Kind) -> None:
-    error, requests, _ = complete(kind, [VendorReply({}, hang=True)], timeout_s=1.0, attempts=2)
+    error, requests, _ = complete_with_pauses(kind, [VendorReply({}, hang=True)], timeout_s=1.0, attempts=2)
     assert isinstance(error, TransientError)
     assert requests == 2
 
@@ -111,7 +111,7 @@ def test_a_refused_connection_is_retried(kind: Kind) -> None:
     ],
 )
 def test_a_bad_key_is_the_persons_to_put_right_and_is_not_shown(kind: Kind, answer: VendorReply) -> None:
-    error, requests, _ = complete(kind, [answer])
+    error, requests, _ = complete_with_pauses(kind, [answer])
     assert isinstance(error, UserError)
     assert requests == 1
     assert "key" in f"{error.message} {error.hint}"
@@ -126,7 +126,7 @@ def test_a_bad_key_is_the_persons_to_put_right_and_is_not_shown(kind: Kind, answ
     ],
 )
 def test_an_unknown_model_is_the_persons_to_put_right(kind: Kind, answer: VendorReply) -> None:
-    error, requests, _ = complete(kind, [answer])
+    error, requests, _ = complete_with_pauses(kind, [answer])
     assert isinstance(error, UserError)
     assert requests == 1
     assert "no such model" in error.message
@@ -136,7 +136,7 @@ def test_no_money_is_the_persons_to_put_right() -> None:
     poor = error_answer(
         "anthropic", "Your credit balance is too low to access the Anthropic API.", "invalid_request_error", 400
     )
-    error, requests, _ = complete("anthropic", [poor])
+    error, requests, _ = complete_with_pauses("anthropic", [poor])
     assert isinstance(error, UserError)
     assert requests == 1
 
@@ -154,15 +154,15 @@ def test_a_redirect_is_never_followed(kind: Kind) -> None:
 
 @BOTH
 def test_half_a_body_is_worth_another_try(kind: Kind) -> None:
-    reply, requests, _ = complete(kind, [VendorReply('{"id": "m", "cont'), GOOD[kind]])
+    reply, requests, _ = complete_with_pauses(kind, [VendorReply('{"id": "m", "cont'), GOOD[kind]])
     assert isinstance(reply, ModelReply)
     assert requests == 2
 
 
 @BOTH
 def test_an_adapter_serves_one_event_loop_after_another(kind: Kind) -> None:
-    first, _, _ = complete(kind, [GOOD[kind]])
-    second, _, _ = complete(kind, [GOOD[kind]])
+    first, _, _ = complete_with_pauses(kind, [GOOD[kind]])
+    second, _, _ = complete_with_pauses(kind, [GOOD[kind]])
     assert first.text == second.text == "hold"
 
 

@@ -204,7 +204,9 @@ def test_a_schema_that_the_provider_refuses_is_asked_for_in_words_from_then_on()
 # The conversation goes back as it was ------------------------------------------------------------------------------
 
 
-def continued(kind: Kind, body: Any, request: ModelRequest = ASK, model: str = "") -> tuple[ModelReply, Any]:
+def continue_conversation(
+    kind: Kind, body: Any, request: ModelRequest = ASK, model: str = ""
+) -> tuple[ModelReply, Any]:
     """Ask, answer the calls, ask again; the first reply and what the vendor saw of its own turn."""
 
     async def talk(native: Any, _: Any) -> ModelReply:
@@ -225,7 +227,7 @@ def test_signed_thoughts_go_back_to_anthropic_before_the_call() -> None:
     thought = {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
     call = {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {"symbol": "BTC"}}
     body = claude(thought, {"type": "redacted_thinking", "data": "eHh4"}, call, stop="tool_use")
-    reply, sent = continued("anthropic", body, with_settings(ASK, reasoning="low"))
+    reply, sent = continue_conversation("anthropic", body, with_settings(ASK, reasoning="low"))
     assert sent[1] == {"role": "assistant", "content": [thought, {"type": "redacted_thinking", "data": "eHh4"}, call]}
     assert sent[2]["content"][0]["tool_use_id"] == "toolu_1"
     assert sent[2]["content"][0]["content"] == [{"type": "text", "text": "result of look"}]
@@ -237,7 +239,7 @@ def test_thought_signatures_go_back_to_google_in_their_part() -> None:
         {"functionCall": {"name": "look", "args": {"symbol": "BTC"}}, "thoughtSignature": "c2lnbmF0dXJl"},
         {"functionCall": {"name": "look", "args": {"symbol": "ETH"}}},
     ]
-    reply, sent = continued("google", gemini(*parts), model="gemini-3-pro-preview")
+    reply, sent = continue_conversation("google", gemini(*parts), model="gemini-3-pro-preview")
     assert [call.id for call in reply.calls] == ["call_0_0", "call_0_1"]
     turn, results = sent[1]["parts"], sent[2]["parts"]
     assert [part.get("thoughtSignature") for part in turn] == ["c2lnbmF0dXJl", None]
@@ -259,11 +261,13 @@ def test_the_same_answer_is_the_same_reply_in_every_run(kind: Kind) -> None:
 
 def test_a_decision_through_the_schema_is_described_in_words_as_there_was_no_call() -> None:
     body = claude({"type": "text", "text": '{"action":"buy"}'})
-    _, sent = continued("anthropic", body, with_settings(MUST, reasoning="high"))
+    _, sent = continue_conversation("anthropic", body, with_settings(MUST, reasoning="high"))
     # Without a state the turn is rebuilt with its call, and the result answers it.
     assert [message["role"] for message in sent] == ["user", "assistant", "user"]
     thought = {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
-    _, sent = continued("anthropic", claude(thought, *body["content"]), with_settings(MUST, reasoning="high"))
+    _, sent = continue_conversation(
+        "anthropic", claude(thought, *body["content"]), with_settings(MUST, reasoning="high")
+    )
     assert [block["type"] for block in sent[1]["content"]] == ["thinking", "text"]
     assert sent[2]["content"] == [{"type": "text", "text": "result of decide"}]
 

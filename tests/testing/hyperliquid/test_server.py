@@ -21,7 +21,7 @@ from testing.hyperliquid.client import still_exchange, wire_order
 
 
 @asynccontextmanager
-async def served(*faults: FaultRule) -> AsyncIterator[tuple[FakeServer, aiohttp.ClientSession]]:
+async def server_and_session(*faults: FaultRule) -> AsyncIterator[tuple[FakeServer, aiohttp.ClientSession]]:
     async with (
         serving(still_exchange(), FaultPlan(faults, 1)) as server,
         aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(10)) as session,
@@ -39,7 +39,7 @@ def order_body(server: FakeServer, nonce: int = 0) -> dict[str, Any]:
     return sign(server.exchange.ready.agent_private_key, action, server.exchange.now + nonce)
 
 
-async def until(socket: aiohttp.ClientWebSocketResponse, channel: str) -> Any:
+async def next_message(socket: aiohttp.ClientWebSocketResponse, channel: str) -> Any:
     """The data of the next message of a channel."""
     async with asyncio.timeout(30):
         while True:
@@ -50,7 +50,7 @@ async def until(socket: aiohttp.ClientWebSocketResponse, channel: str) -> Any:
 
 def test_info_and_exchange_are_answered_over_http() -> None:
     async def play() -> None:
-        async with served() as (server, session):
+        async with server_and_session() as (server, session):
             status, text = await post(session, server.url + "/info", {"type": "allMids"})
             assert (status, json.loads(text)["BTC"]) == (200, "68000.0")
             status, text = await post(session, server.url + "/exchange", order_body(server))
@@ -65,20 +65,20 @@ def test_info_and_exchange_are_answered_over_http() -> None:
 
 def test_streams_flow_over_a_socket_and_fills_come_with_the_answer() -> None:
     async def play() -> None:
-        async with served() as (server, session), session.ws_connect(server.url + "/ws") as socket:
+        async with server_and_session() as (server, session), session.ws_connect(server.url + "/ws") as socket:
             user = server.exchange.ready.master_address
             for wanted in ({"type": "userFills", "user": user}, {"type": "allMids"}):
                 await socket.send_json({"method": "subscribe", "subscription": wanted})
-            assert (await until(socket, "userFills"))["isSnapshot"] is True
-            assert (await until(socket, "allMids"))["mids"]["BTC"] == "68000.0"
+            assert (await next_message(socket, "userFills"))["isSnapshot"] is True
+            assert (await next_message(socket, "allMids"))["mids"]["BTC"] == "68000.0"
             await post(session, server.url + "/exchange", order_body(server))
-            assert (await until(socket, "userFills"))["fills"][0]["sz"] == "0.01"
+            assert (await next_message(socket, "userFills"))["fills"][0]["sz"] == "0.01"
             await socket.send_json({"method": "ping"})
-            await until(socket, "pong")
+            await next_message(socket, "pong")
             server.advance(1_000)
-            await until(socket, "allMids")
+            await next_message(socket, "allMids")
             await socket.send_json({"method": "unsubscribe", "subscription": {"type": "allMids"}})
-            await until(socket, "subscriptionResponse")
+            await next_message(socket, "subscriptionResponse")
             server.advance(62_000)
             message = await socket.receive()
             assert message.type in (aiohttp.WSMsgType.CLOSE, aiohttp.WSMsgType.CLOSED)
@@ -94,7 +94,7 @@ def test_faults_reach_the_client_as_broken_connections_statuses_and_silence() ->
             FaultRule("never_received", on=("userFees",)),
             FaultRule("ws_drop", after=1),
         )
-        async with served(*faults) as (server, session):
+        async with server_and_session(*faults) as (server, session):
             with pytest.raises(aiohttp.ClientError):
                 await post(session, server.url + "/info", {"type": "allMids"})
             assert (await post(session, server.url + "/info", {"type": "meta"}))[0] == 502
@@ -103,7 +103,7 @@ def test_faults_reach_the_client_as_broken_connections_statuses_and_silence() ->
                     await post(session, server.url + "/info", {"type": "userFees", "user": "0x" + "1" * 40})
             async with session.ws_connect(server.url + "/ws") as socket:
                 await socket.send_json({"method": "ping"})
-                await until(socket, "pong")
+                await next_message(socket, "pong")
                 server.advance(5_000)
                 message = await socket.receive()
                 assert message.type in (aiohttp.WSMsgType.CLOSED, aiohttp.WSMsgType.ERROR)
@@ -113,7 +113,7 @@ def test_faults_reach_the_client_as_broken_connections_statuses_and_silence() ->
 
 def test_the_control_endpoint_moves_prices_and_time_and_begins_and_ends_faults() -> None:
     async def play() -> None:
-        async with served() as (server, session):
+        async with server_and_session() as (server, session):
 
             async def control(**command: Any) -> tuple[int, Any]:
                 status, text = await post(session, server.url + "/control", command)
@@ -176,7 +176,7 @@ def test_the_program_prints_its_address_and_a_ready_account_and_ends_on_a_signal
                 assert "filled" in text
                 async with session.ws_connect(ready["ws"]) as socket:
                     await socket.send_json({"method": "subscribe", "subscription": {"type": "bbo", "coin": "BTC"}})
-                    assert await until(socket, "bbo")
+                    assert await next_message(socket, "bbo")
 
         asyncio.run(play())
         process.send_signal(signal.SIGTERM)

@@ -21,7 +21,7 @@ KEY = "0x" + "0123456789" * 6 + "0123"
 NONCES = st.one_of(st.integers(10**12, 10**12 + 300), st.integers(10**12 - 3 * DAY_MS, 10**12 + 3 * DAY_MS))
 
 
-def refused(reply: Any) -> str:
+def refusal_text(reply: Any) -> str:
     assert reply["status"] == "err", reply
     return reply["response"]
 
@@ -29,7 +29,7 @@ def refused(reply: Any) -> str:
 # Signatures -----------------------------------------------------------------------------------------------------------
 
 
-def gtc(cloid: str | None = None) -> dict[str, Any]:
+def gtc_order(cloid: str | None = None) -> dict[str, Any]:
     return {"type": "order", "orders": [wire_order(1, True, "100", "100", cloid=cloid)], "grouping": "na"}
 
 
@@ -37,13 +37,13 @@ def test_the_documented_vectors_are_reproduced_and_recovered() -> None:
     ioc = {"type": "order", "orders": [wire_order(4, True, "1670.1", "0.0147", "Ioc")], "grouping": "na"}
     hashed = connection_id(ioc, 1_677_777_606_040, None, None)
     assert hashed.hex() == "0fcbeda5ae3c4950a548021552a4fea2226858c4453571bf3f24ba017eac2908"
-    plain = sign(KEY, gtc(), 0, is_mainnet=True)
+    plain = sign(KEY, gtc_order(), 0, is_mainnet=True)
     assert plain["signature"] == {
         "r": "0xd65369825a9df5d80099e513cce430311d7d26ddf477f5b3a33d2806b100d78e",
         "s": "0x2b54116ff64054968aa237c20ca9ff68000f977c93289157748a3162b6ea940e",
         "v": 28,
     }
-    named = sign(KEY, gtc("0x" + "0" * 31 + "1"), 0, is_mainnet=True)
+    named = sign(KEY, gtc_order("0x" + "0" * 31 + "1"), 0, is_mainnet=True)
     assert int(named["signature"]["r"], 16) == 0x41AE18E8239A56CACBC5DAD94D45D0B747E5DA11AD564077FCAC71277A946E3
     assert named["signature"]["v"] == 27
     named["signature"]["r"] = hex(int(named["signature"]["r"], 16))  # the SDK leaves leading zeros out
@@ -58,7 +58,7 @@ def test_recorded_vectors_of_orders_are_those_of_the_documentation() -> None:
     expected = recorded["test_l1_action_signing_order_matches"]["expected"]
     values = {one["what"]: one["value"] for one in expected}
     for network, is_mainnet in (("mainnet", True), ("testnet", False)):
-        signature = sign(KEY, gtc(), 0, is_mainnet=is_mainnet)["signature"]
+        signature = sign(KEY, gtc_order(), 0, is_mainnet=is_mainnet)["signature"]
         for part in "rs":
             assert int(signature[part], 16) == int(values[f"signature_{network}['{part}']"], 16)
         assert signature["v"] == values[f"signature_{network}['v']"]
@@ -71,7 +71,7 @@ def test_keys_in_another_order_and_trailing_zeros_are_signed_by_a_stranger() -> 
     spelled = {**right["action"], "orders": [{**order, "s": "0.010"}]}
     assert json.loads(client.gateway.handle("/exchange", right | {"action": spelled}).text)["status"] == "ok"
     changed = {**right["action"], "orders": [{**order, "s": "0.02"}]}
-    text = refused(json.loads(client.gateway.handle("/exchange", right | {"action": changed}).text))
+    text = refusal_text(json.loads(client.gateway.handle("/exchange", right | {"action": changed}).text))
     assert text.startswith("User or API Wallet 0x")
     assert text.endswith(" does not exist.")
 
@@ -82,7 +82,7 @@ def test_a_signature_for_the_other_network_is_that_of_a_stranger(is_mainnet: boo
     assert client.act(NOOP)["status"] == "ok"
     other = sign(client.secret, NOOP, client.exchange.now + 5, None, not is_mainnet)
     reply = json.loads(client.gateway.handle("/exchange", other).text)
-    assert refused(reply).startswith("User or API Wallet")
+    assert refusal_text(reply).startswith("User or API Wallet")
 
 
 def test_a_sample_of_signatures_can_be_verified_instead_of_all() -> None:
@@ -102,12 +102,12 @@ def test_an_agent_acts_for_its_account_until_it_is_revoked_replaced_or_expired()
     assert client.info("userRole") == {"role": "user"}
     client.exchange.approve_agent(client.user, make_ready_account(5).agent_address, "pitboss")
     unknown = f"User or API Wallet {ready.agent_address} does not exist."
-    assert refused(client.act(NOOP)) == unknown
+    assert refusal_text(client.act(NOOP)) == unknown
     assert client.info("userRole", user=ready.agent_address) == {"role": "missing"}
     client.exchange.approve_agent(client.user, ready.agent_address, "other", client.exchange.now + 1_000)
     assert client.act(NOOP)["status"] == "ok"
     client.wait(1)
-    assert refused(client.act(NOOP)) == unknown
+    assert refusal_text(client.act(NOOP)) == unknown
     client.secret = ready.master_private_key
     assert client.act(NOOP)["status"] == "ok"
 
@@ -127,7 +127,7 @@ def test_an_action_of_a_pruned_agent_that_is_approved_again_can_be_replayed() ->
     client = PlainClient()
     body = client.body(NOOP, expires_in=None)
     assert client.exchange.exchange(body)["status"] == "ok"
-    assert refused(client.exchange.exchange(body)).startswith("Invalid nonce: duplicate nonce")
+    assert refusal_text(client.exchange.exchange(body)).startswith("Invalid nonce: duplicate nonce")
     client.exchange.revoke_agent(client.user, client.exchange.ready.agent_address)
     client.exchange.approve_agent(client.user, client.exchange.ready.agent_address, "again")
     assert client.exchange.exchange(body)["status"] == "ok"
@@ -140,9 +140,9 @@ def test_a_nonce_is_taken_once_and_within_its_window() -> None:
     client = PlainClient()
     now = client.exchange.now
     assert client.act(NOOP, nonce=now)["status"] == "ok"
-    assert refused(client.act(NOOP, nonce=now)) == f"Invalid nonce: duplicate nonce {now}"
-    assert refused(client.act(NOOP, nonce=now - BEFORE_MS)).startswith("Invalid nonce: nonce too low")
-    assert refused(client.act(NOOP, nonce=now + AFTER_MS)).startswith("Invalid nonce: nonce too high")
+    assert refusal_text(client.act(NOOP, nonce=now)) == f"Invalid nonce: duplicate nonce {now}"
+    assert refusal_text(client.act(NOOP, nonce=now - BEFORE_MS)).startswith("Invalid nonce: nonce too low")
+    assert refusal_text(client.act(NOOP, nonce=now + AFTER_MS)).startswith("Invalid nonce: nonce too high")
     assert client.act(NOOP, nonce=now - 5)["status"] == "ok"
 
 
@@ -165,7 +165,7 @@ def test_expiry_is_judged_when_the_action_is_carried_out() -> None:
     late = client.body(NOOP, expires_in=1_000)
     client.wait(1.001)
     used = client.exchange.account().requests_used
-    assert refused(client.exchange.exchange(late)) == "Action already expired"
+    assert refusal_text(client.exchange.exchange(late)) == "Action already expired"
     assert client.exchange.account().requests_used == used + 5
 
 
@@ -189,7 +189,7 @@ def test_an_address_without_budget_gets_one_request_in_ten_seconds_and_cancels_m
     account.requests_used = 10_000
     assert client.act(NOOP)["status"] == "ok"
     text = "Too many cumulative requests sent (10002 > 10000) for cumulative volume traded $0.0. "
-    assert refused(client.act(NOOP)).startswith(text)
+    assert refusal_text(client.act(NOOP)).startswith(text)
     assert client.cancel(0, oid) == "success"
     client.wait(10)
     assert client.act(NOOP)["status"] == "ok"

@@ -17,13 +17,13 @@ from testing.hyperliquid.client import cloid, still_exchange, wire_order
 STATUS = {"type": "exchangeStatus"}
 
 
-def connected(*faults: FaultRule, **rules: Any) -> tuple[FakeExchange, VirtualClock, InProcessTransport]:
+def exchange_and_transport(*faults: FaultRule, **rules: Any) -> tuple[FakeExchange, VirtualClock, InProcessTransport]:
     exchange, clock = still_exchange(**rules), VirtualClock()
     return exchange, clock, InProcessTransport(exchange, clock, FaultPlan(faults, 1))
 
 
 def test_a_request_takes_virtual_time_and_the_exchange_lives_in_it() -> None:
-    exchange, clock, transport = connected()
+    exchange, clock, transport = exchange_and_transport()
 
     async def play() -> None:
         reply = await transport.post("/info", STATUS, 5)
@@ -42,7 +42,7 @@ def test_a_request_takes_virtual_time_and_the_exchange_lives_in_it() -> None:
     [("never_received", TimeoutError, 2_000), ("connection_refused", ConnectionError, 0)],
 )
 def test_what_is_lost_raises_after_the_time_it_takes(kind: str, error: type[Exception], least_ms: int) -> None:
-    _, clock, transport = connected(FaultRule(kind))
+    _, clock, transport = exchange_and_transport(FaultRule(kind))
 
     async def play() -> None:
         with pytest.raises(error):
@@ -53,7 +53,7 @@ def test_what_is_lost_raises_after_the_time_it_takes(kind: str, error: type[Exce
 
 
 def test_an_answer_slower_than_the_timeout_is_none() -> None:
-    _, clock, transport = connected(FaultRule("slow_answer", low_ms=3_000, high_ms=3_000))
+    _, clock, transport = exchange_and_transport(FaultRule("slow_answer", low_ms=3_000, high_ms=3_000))
 
     async def play() -> None:
         with pytest.raises(TimeoutError):
@@ -65,7 +65,7 @@ def test_an_answer_slower_than_the_timeout_is_none() -> None:
 
 
 def test_tasks_share_virtual_time_and_wait_for_each_other_in_its_order() -> None:
-    exchange, clock, transport = connected()
+    exchange, clock, transport = exchange_and_transport()
     story: list[tuple[str, int]] = []
 
     async def every(name: str, seconds: float) -> None:
@@ -169,7 +169,7 @@ def test_a_fenced_client_has_none_in_many_thousand_intents() -> None:
 
 
 def test_a_client_that_sends_again_is_found_out() -> None:
-    exchange, clock, transport = connected(FaultRule("executed_no_answer", times=1), verify_every=0)
+    exchange, clock, transport = exchange_and_transport(FaultRule("executed_no_answer", times=1), verify_every=0)
     order = wire_order("BTC", True, "69000", "0.01", "Ioc", cloid=cloid(1))
 
     async def play() -> None:

@@ -50,7 +50,7 @@ def client() -> PlainClient:
     return client
 
 
-def recorded(name: str) -> Any:
+def recorded_messages(name: str) -> Any:
     return json.loads((WIRE / "nautilus_hyperliquid.json").read_text())[name]
 
 
@@ -96,7 +96,7 @@ def test_objects_have_the_recorded_types(client: PlainClient, kind: str) -> None
 def test_the_book_has_the_recorded_form(client: PlainClient) -> None:
     book = client.info("l2Book", coin="BTC")
     assert {key: shape(book[key]) for key in ("coin", "time")} == {"coin": "a string", "time": "int"}
-    for theirs in (recorded_reply("l2Book"), recorded("ws_book_data.json")):
+    for theirs in (recorded_reply("l2Book"), recorded_messages("ws_book_data.json")):
         assert set(book) == set(theirs)
         assert shape(book["levels"][0][0]) == shape(theirs["levels"][0][0])
         assert len(book["levels"]) == 2
@@ -106,15 +106,15 @@ def test_the_book_has_the_recorded_form(client: PlainClient) -> None:
 def test_meta_and_contexts_have_the_recorded_form(client: PlainClient) -> None:
     meta, contexts = client.info("metaAndAssetCtxs")
     assert len(meta["universe"]) == len(contexts)
-    theirs = recorded("http_meta_perp_sample.json")["universe"][0]
+    theirs = recorded_messages("http_meta_perp_sample.json")["universe"][0]
     assert {key for key in theirs if theirs[key] is not None} <= set(meta["universe"][0])
-    context = recorded("ws_all_dexs_asset_ctxs.json")["data"]["ctxs"][0][1][0]
+    context = recorded_messages("ws_all_dexs_asset_ctxs.json")["data"]["ctxs"][0][1][0]
     assert shape(contexts[0]) == shape(context)
 
 
 def test_the_account_has_the_recorded_form(client: PlainClient) -> None:
     ours = client.info("clearinghouseState")
-    theirs = recorded("http_clearinghouse_state_negative_total_raw_usd.json")
+    theirs = recorded_messages("http_clearinghouse_state_negative_total_raw_usd.json")
     assert set(theirs) <= set(ours)
     assert shape(ours["crossMarginSummary"]) == shape(theirs["crossMarginSummary"])
     figures = {key: Decimal(value) for key, value in theirs["crossMarginSummary"].items()}
@@ -128,7 +128,7 @@ def test_the_account_has_the_recorded_form(client: PlainClient) -> None:
 
 
 def test_fills_have_the_recorded_form(client: PlainClient) -> None:
-    ours, theirs = client.info("userFills"), recorded("http_user_fills_dust_conversion.json")
+    ours, theirs = client.info("userFills"), recorded_messages("http_user_fills_dust_conversion.json")
     plain = next(fill for fill in ours if "cloid" not in fill)
     assert shape(plain) == shape(theirs[0])
     assert [fill["time"] for fill in ours] == sorted((fill["time"] for fill in ours), reverse=True)
@@ -141,13 +141,13 @@ def test_streams_have_the_recorded_form(client: PlainClient) -> None:
     for wanted in ({"type": "allMids"}, {"type": "userEvents", "user": client.user}):
         hub.receive(session, json.dumps({"method": "subscribe", "subscription": wanted}))
     mids = next(one for one in messages if one["channel"] == "allMids")
-    theirs = recorded("ws_allmids.json")
+    theirs = recorded_messages("ws_allmids.json")
     assert set(mids) == set(theirs)
     assert {str(shape(item)) for item in mids["data"]["mids"].values()} == {NUMBER}
     client.order("BTC", True, "69000", "0.2", "Ioc", cloid=cloid(1))
     client.exchange.set_price("BTC", Decimal(63_700))
     events = [one for one in messages if one["channel"] == "user" and "fills" in one["data"]]
-    ours, liquidated = events[-1]["data"]["fills"][0], recorded("ws_user_fill_liquidation.json")
+    ours, liquidated = events[-1]["data"]["fills"][0], recorded_messages("ws_user_fill_liquidation.json")
     assert set(events[-1]) == set(liquidated)
     fill = liquidated["data"]["fills"][0]
     assert set(fill) - {"cloid"} == set(ours)

@@ -9,6 +9,6 @@ from tools.mcp.mcp_connections import MARK
 
 
 @pytest.fixture(autouse=True, scope="session")
-def own_mark() -> None:
+def unique_process_mark() -> None:
     """What is left over of another process is not left over here."""
     MARK["PITBOSS_TEST_MARK"] = f"mark-{os.getpid()}-{time.monotonic_ns()}"

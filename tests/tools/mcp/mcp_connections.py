@@ -51,7 +51,9 @@ def guarded_tool(
 
 
 @asynccontextmanager
-async def connected(entry: ServerEntry, limits: ServerLimits = LIMITS, **how: Any) -> AsyncIterator[Connection]:
+async def checked_connection(
+    entry: ServerEntry, limits: ServerLimits = LIMITS, **how: Any
+) -> AsyncIterator[Connection]:
     """A connection; asserts that it leaves no process behind."""
     async with connect(entry, environment=MARK, limits=limits, **how) as connection:
         yield connection

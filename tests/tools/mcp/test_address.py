@@ -30,14 +30,14 @@ class CountingListener:
     """A real socket on every address of this machine that counts connections and answers them with `reply`."""
 
     def __init__(self) -> None:
-        self.seen: list[bytes] = []
+        self.requests_received: list[bytes] = []
         self.reply = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"
         self.port = 0
 
     async def _take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.seen.append(b"")
+        self.requests_received.append(b"")
         try:
-            self.seen[-1] = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5)
+            self.requests_received[-1] = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5)
             writer.write(self.reply)
             await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError, TimeoutError):
@@ -47,7 +47,9 @@ class CountingListener:
 
 
 @asynccontextmanager
-async def listening(reply: bytes | None = None, tls: ssl.SSLContext | None = None) -> AsyncIterator[CountingListener]:
+async def listening_server(
+    reply: bytes | None = None, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[CountingListener]:
     one = CountingListener()
     one.reply = reply or one.reply
     server = await asyncio.start_server(one._take, "0.0.0.0", 0, ssl=tls)
@@ -71,14 +73,14 @@ class RecordingBackend(httpcore2.AsyncNetworkBackend):
     """Records the host of every connection and opens none."""
 
     def __init__(self) -> None:
-        self.asked: list[str] = []
+        self.hosts: list[str] = []
 
     async def connect_tcp(self, host: str, port: int, **_: Any) -> Any:
-        self.asked.append(host)
+        self.hosts.append(host)
         raise httpcore2.ConnectError("recorded")
 
 
-async def tried(url: str, transport: Any, follow: bool = False) -> str:
+async def get_result(url: str, transport: Any, follow: bool = False) -> str:
     """What came of one GET: the name of the error, or the status."""
     try:
         async with httpx2.AsyncClient(transport=transport, timeout=5, follow_redirects=follow) as client:
@@ -87,22 +89,22 @@ async def tried(url: str, transport: Any, follow: bool = False) -> str:
         return type(error).__name__
 
 
-async def direct(count: int, seed: int) -> None:
+async def request_private_addresses(count: int, seed: int) -> None:
     rng = random.Random(seed)
     recorder = RecordingBackend()
-    async with listening() as victim:
+    async with listening_server() as victim:
         for _ in range(count):
             url = urls(rng, victim.port)
-            outcome = await tried(url, CheckedTransport(verify=TRUSTED, resolve=system_like))
+            outcome = await get_result(url, CheckedTransport(verify=TRUSTED, resolve=system_like))
             assert not outcome.isdigit(), (url, outcome)
-            await tried(url, CheckedTransport(verify=TRUSTED, resolve=system_like, backend=recorder))
-        assert victim.seen == [], "somebody got through"
-    assert [one for one in recorder.asked if blocked_reason(one)] == []
+            await get_result(url, CheckedTransport(verify=TRUSTED, resolve=system_like, backend=recorder))
+        assert victim.requests_received == [], "somebody got through"
+    assert [one for one in recorder.hosts if blocked_reason(one)] == []
 
 
-async def redirected(count: int, seed: int) -> None:
+async def follow_redirects(count: int, seed: int) -> None:
     rng = random.Random(seed)
-    async with listening() as victim, listening() as door:
+    async with listening_server() as victim, listening_server() as door:
         for number in range(count):
             target = urls(rng, rng.choice([victim.port, victim.port, 80, 22]))
             status = rng.choice([301, 302, 303, 307, 308])
@@ -111,15 +113,15 @@ async def redirected(count: int, seed: int) -> None:
                 f"HTTP/1.1 {status} Elsewhere\r\nLocation: {location}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
             ).encode()
             first = f"http://{rng.choice(['127.0.0.1', 'localhost'])}:{door.port}/mcp"
-            outcome = await tried(
+            outcome = await get_result(
                 first, CheckedTransport(loopback=True, verify=TRUSTED, resolve=system_like), follow=True
             )
             assert not outcome.isdigit() or int(outcome) in range(300, 400), (target, outcome)
-            assert len(door.seen) == number + 1, "the first hop is allowed, and the only one"
-        assert victim.seen == [], "a redirect got through"
+            assert len(door.requests_received) == number + 1, "the first hop is allowed, and the only one"
+        assert victim.requests_received == [], "a redirect got through"
 
 
-async def rebound(count: int, seed: int) -> None:
+async def rebind_names(count: int, seed: int) -> None:
     rng = random.Random(seed)
     for _ in range(count):
         private = str(inside(rng, rng.choice(CLOSED_4 + CLOSED_6)))
@@ -140,36 +142,36 @@ async def rebound(count: int, seed: int) -> None:
             for _ in range(3):
                 with pytest.raises(AddressRefused):
                     await client.get("https://rebind.example/mcp")
-        assert recorder.asked == answers[0]
+        assert recorder.hosts == answers[0]
 
 
 @pytest.mark.parametrize("seed", [1])
 def test_no_spelling_of_a_private_address_is_connected_to(seed: int) -> None:
-    asyncio.run(direct(QUICK, seed))
+    asyncio.run(request_private_addresses(QUICK, seed))
 
 
 def test_no_redirect_from_an_allowed_server_reaches_a_private_address() -> None:
-    asyncio.run(redirected(QUICK // 4, 2))
+    asyncio.run(follow_redirects(QUICK // 4, 2))
 
 
 def test_a_name_that_answers_differently_a_moment_later_gains_nothing() -> None:
-    asyncio.run(rebound(QUICK // 4, 3))
+    asyncio.run(rebind_names(QUICK // 4, 3))
 
 
 @pytest.mark.proof
 @pytest.mark.parametrize("seed", range(10))
 def test_no_spelling_of_a_private_address_is_connected_to_at_length(seed: int) -> None:
-    asyncio.run(direct(FULL // 10, 100 + seed))
+    asyncio.run(request_private_addresses(FULL // 10, 100 + seed))
 
 
 @pytest.mark.proof
 def test_no_redirect_reaches_a_private_address_at_length() -> None:
-    asyncio.run(redirected(FULL // 5, 5))
+    asyncio.run(follow_redirects(FULL // 5, 5))
 
 
 @pytest.mark.proof
 def test_no_change_of_answer_gains_anything_at_length() -> None:
-    asyncio.run(rebound(FULL // 5, 6))
+    asyncio.run(rebind_names(FULL // 5, 6))
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.1", "0x7f.1", "2130706433", "017700000001", "0", "localhost"])
@@ -177,18 +179,18 @@ def test_the_same_spellings_do_reach_this_machine_without_the_guard(host: str) -
     """The control: were they harmless, the tests above would show nothing."""
 
     async def play() -> None:
-        async with listening() as victim:
+        async with listening_server() as victim:
             url = f"http://{host}:{victim.port}/"
-            assert await tried(url, httpx2.AsyncHTTPTransport(verify=TRUSTED, trust_env=False)) == "200"
-            assert await tried(url, CheckedTransport(verify=TRUSTED)) == "AddressRefused"
-            assert len(victim.seen) == 1
+            assert await get_result(url, httpx2.AsyncHTTPTransport(verify=TRUSTED, trust_env=False)) == "200"
+            assert await get_result(url, CheckedTransport(verify=TRUSTED)) == "AddressRefused"
+            assert len(victim.requests_received) == 1
 
     asyncio.run(play())
 
 
 def test_loopback_opens_the_first_origin_and_no_other_port() -> None:
     async def play() -> None:
-        async with listening() as ours, listening() as other:
+        async with listening_server() as ours, listening_server() as other:
             transport = CheckedTransport(loopback=True, verify=TRUSTED, resolve=system_like)
             async with httpx2.AsyncClient(transport=transport) as client:
                 assert (await client.get(f"http://127.0.0.1:{ours.port}/mcp")).text == "ok"
@@ -196,7 +198,7 @@ def test_loopback_opens_the_first_origin_and_no_other_port() -> None:
                     await client.get(f"http://127.0.0.1:{other.port}/mcp")
                 with pytest.raises(AddressRefused):
                     await client.get(f"http://localhost:{ours.port}/mcp")
-            assert (len(ours.seen), len(other.seen)) == (1, 0)
+            assert (len(ours.requests_received), len(other.requests_received)) == (1, 0)
 
     asyncio.run(play())
 
@@ -204,19 +206,19 @@ def test_loopback_opens_the_first_origin_and_no_other_port() -> None:
 def test_http_goes_to_this_machine_alone_and_a_public_first_origin_keeps_it_shut() -> None:
     async def play() -> None:
         recorder = RecordingBackend()
-        transport = CheckedTransport(loopback=True, resolve=answering(PUBLIC), backend=recorder)
+        transport = CheckedTransport(loopback=True, resolve=fixed_resolver(PUBLIC), backend=recorder)
         async with httpx2.AsyncClient(transport=transport) as client:
             with pytest.raises(httpx2.ConnectError, match="recorded"):
                 await client.get("https://public.example/mcp")
             for url in ("http://public.example/mcp", "http://127.0.0.1:1/", "https://localhost/", "http://localhost/"):
                 with pytest.raises(AddressRefused):
                     await client.get(url)
-        assert recorder.asked == [PUBLIC]
+        assert recorder.hosts == [PUBLIC]
 
     asyncio.run(play())
 
 
-def answering(*addresses: str) -> Any:
+def fixed_resolver(*addresses: str) -> Any:
     async def resolve(host: str, port: int) -> Sequence[str]:
         del host, port
         return addresses
@@ -227,9 +229,9 @@ def answering(*addresses: str) -> Any:
 def test_a_public_address_is_connected_to_by_its_number_and_the_next_one_is_tried_when_it_fails() -> None:
     async def play() -> list[str]:
         recorder = RecordingBackend()
-        transport = CheckedTransport(resolve=answering(PUBLIC_6, PUBLIC, PUBLIC), backend=recorder)
-        assert await tried("https://public.example./mcp", transport) == "ConnectError"
-        return recorder.asked
+        transport = CheckedTransport(resolve=fixed_resolver(PUBLIC_6, PUBLIC, PUBLIC), backend=recorder)
+        assert await get_result("https://public.example./mcp", transport) == "ConnectError"
+        return recorder.hosts
 
     assert asyncio.run(play()) == [PUBLIC_6, PUBLIC]
 
@@ -239,10 +241,10 @@ class RedirectingBackend(httpcore2.AnyIOBackend):
 
     def __init__(self, port: int) -> None:
         self.port = port
-        self.asked: list[str] = []
+        self.hosts: list[str] = []
 
     async def connect_tcp(self, host: str, port: int, **more: Any) -> Any:
-        self.asked.append(host)
+        self.hosts.append(host)
         return await super().connect_tcp("127.0.0.1", self.port, **more)
 
 
@@ -251,13 +253,13 @@ def test_tls_and_host_are_those_of_the_name(name: str, outcome: str, tmp_path: P
     serving, trusted = certificates("mcp.example", tmp_path)
 
     async def play() -> None:
-        async with listening(tls=serving) as server:
+        async with listening_server(tls=serving) as server:
             network = RedirectingBackend(server.port)
-            transport = CheckedTransport(resolve=answering(PUBLIC), backend=network, verify=trusted)
-            assert await tried(f"https://{name}/mcp", transport) == outcome
-            assert network.asked == [PUBLIC]
+            transport = CheckedTransport(resolve=fixed_resolver(PUBLIC), backend=network, verify=trusted)
+            assert await get_result(f"https://{name}/mcp", transport) == outcome
+            assert network.hosts == [PUBLIC]
             if outcome == "200":
-                assert b"\r\nhost: mcp.example\r\n" in server.seen[0].lower()
+                assert b"\r\nhost: mcp.example\r\n" in server.requests_received[0].lower()
 
     asyncio.run(play())
 
@@ -288,20 +290,22 @@ def certificates(name: str, folder: Path) -> tuple[ssl.SSLContext, ssl.SSLContex
 
 def test_no_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     async def play() -> None:
-        async with listening() as proxy:
+        async with listening_server() as proxy:
             for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "https_proxy", "all_proxy"):
                 monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.port}")
             recorder = RecordingBackend()
-            await tried("https://public.example/", CheckedTransport(resolve=answering(PUBLIC), backend=recorder))
-            assert (recorder.asked, proxy.seen) == ([PUBLIC], [])
+            await get_result(
+                "https://public.example/", CheckedTransport(resolve=fixed_resolver(PUBLIC), backend=recorder)
+            )
+            assert (recorder.hosts, proxy.requests_received) == ([PUBLIC], [])
 
     asyncio.run(play())
 
 
 def test_an_answer_that_breaks_off_is_an_error_of_the_client_s_own_kind() -> None:
     async def play() -> str:
-        async with listening(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nshort") as server:
-            return await tried(f"http://127.0.0.1:{server.port}/", CheckedTransport(loopback=True, verify=TRUSTED))
+        async with listening_server(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nshort") as server:
+            return await get_result(f"http://127.0.0.1:{server.port}/", CheckedTransport(loopback=True, verify=TRUSTED))
 
     assert asyncio.run(play()) == "RemoteProtocolError"
 

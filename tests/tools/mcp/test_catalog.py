@@ -22,15 +22,15 @@ find = {}
 """
 
 
-def written(folder: Path, text: str, **options: object) -> Catalog:
+def load_text(folder: Path, text: str, **options: object) -> Catalog:
     path = folder / "own.toml"
     path.write_text(text, "utf-8")
     return load_catalog(path, **options)  # type: ignore[arg-type]
 
 
-def refused(folder: Path, text: str, **options: object) -> UserError:
+def load_error(folder: Path, text: str, **options: object) -> UserError:
     with pytest.raises(UserError) as caught:
-        written(folder, text, **options)
+        load_text(folder, text, **options)
     assert "\n" not in caught.value.message
     return caught.value
 
@@ -67,7 +67,7 @@ def test_our_python_stands_in_front_of_the_shipped_children() -> None:
 
 
 def test_an_operator_s_server_is_read_as_it_is_written(tmp_path: Path) -> None:
-    found = written(tmp_path, GOOD)
+    found = load_text(tmp_path, GOOD)
     assert found["mine"] == ServerEntry(
         id="mine",
         title="Mine",
@@ -80,7 +80,7 @@ def test_an_operator_s_server_is_read_as_it_is_written(tmp_path: Path) -> None:
 
 
 def test_an_operator_may_complete_a_shipped_server_and_the_list_says_so(tmp_path: Path) -> None:
-    found = written(tmp_path, '[servers.cryptopanic-mcp]\nurl = "https://news.example.com/mcp"')
+    found = load_text(tmp_path, '[servers.cryptopanic-mcp]\nurl = "https://news.example.com/mcp"')
     entry = found["cryptopanic-mcp"]
     assert (entry.url, missing_setup(entry), entry.secret) == (
         "https://news.example.com/mcp",
@@ -91,14 +91,14 @@ def test_an_operator_may_complete_a_shipped_server_and_the_list_says_so(tmp_path
 
 
 def test_another_program_under_a_shipped_id_loses_the_shipped_approval(tmp_path: Path) -> None:
-    found = written(tmp_path, '[servers.hyperliquid-info-mcp]\nargv = ["/opt/other"]')
+    found = load_text(tmp_path, '[servers.hyperliquid-info-mcp]\nargv = ["/opt/other"]')
     assert found["hyperliquid-info-mcp"].pins == {}
-    kept = written(tmp_path, "[servers.hyperliquid-info-mcp]\ntimeout_s = 5")
+    kept = load_text(tmp_path, "[servers.hyperliquid-info-mcp]\ntimeout_s = 5")
     assert kept["hyperliquid-info-mcp"].pins == shipped()["hyperliquid-info-mcp"].pins
 
 
 def test_changing_how_a_server_is_reached_leaves_nothing_of_the_old_way(tmp_path: Path) -> None:
-    found = written(tmp_path, '[servers.glassnode-mcp]\ntransport = "stdio"\nargv = ["/opt/glassnode"]')
+    found = load_text(tmp_path, '[servers.glassnode-mcp]\ntransport = "stdio"\nargv = ["/opt/glassnode"]')
     entry = found["glassnode-mcp"]
     assert (entry.url, entry.secret, entry.argv) == ("", "", ("/opt/glassnode",))
 
@@ -130,13 +130,13 @@ def test_a_vendor_s_own_header_for_its_key_is_kept_and_goes_with_the_key(tmp_pat
         "X-Api-Key",
         "",
     )
-    found = written(
+    found = load_text(
         tmp_path,
         server('secret = "K_KEY"', 'secret_header = "X-Own"', head=REMOTE)
         + '\n[servers.glassnode-mcp]\nurl = "https://proxy.example.com/"\n',
     )
     assert (found["mine"].secret_header, found["glassnode-mcp"].secret_header) == ("X-Own", "X-Api-Key")
-    assert written(tmp_path, '[servers.glassnode-mcp]\nsecret = ""\n')["glassnode-mcp"].secret_header == ""
+    assert load_text(tmp_path, '[servers.glassnode-mcp]\nsecret = ""\n')["glassnode-mcp"].secret_header == ""
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_a_vendor_s_own_header_for_its_key_is_kept_and_goes_with_the_key(tmp_pat
     ],
 )
 def test_a_mistake_is_refused_with_its_place(tmp_path: Path, text: str, says: str, hint: str) -> None:
-    error = refused(tmp_path, text)
+    error = load_error(tmp_path, text)
     assert says in error.message
     assert hint in error.hint
     assert str(tmp_path) in error.message
@@ -212,7 +212,7 @@ def test_a_mistake_is_refused_with_its_place(tmp_path: Path, text: str, says: st
 def test_a_provider_s_key_is_never_handed_to_a_server(tmp_path: Path) -> None:
     remote = server(head='title = "M"\ntransport = "http"\nurl = "https://x.example.com/"\nsecret = "GROQ_API_KEY"')
     for text in (remote, server(ARGV, 'env = ["GROQ_API_KEY"]')):
-        assert "belongs to a model's provider" in refused(tmp_path, text, reserved=["GROQ_API_KEY"]).message
+        assert "belongs to a model's provider" in load_error(tmp_path, text, reserved=["GROQ_API_KEY"]).message
 
 
 def test_a_file_that_cannot_be_read_is_said(tmp_path: Path) -> None:
@@ -221,7 +221,7 @@ def test_a_file_that_cannot_be_read_is_said(tmp_path: Path) -> None:
     (tmp_path / "own.toml").write_bytes(b"\xff")
     with pytest.raises(UserError, match="cannot be read"):
         load_catalog(tmp_path / "own.toml")
-    assert "longer than" in refused(tmp_path, "#" * 1_000_001).message
+    assert "longer than" in load_error(tmp_path, "#" * 1_000_001).message
 
 
 def test_reading_the_catalogue_loads_neither_the_protocol_nor_http() -> None:

@@ -15,7 +15,7 @@ from tools.mcp.mcp_connections import (
     MARK,
     approved_definition,
     call_or_failure,
-    connected,
+    checked_connection,
     guarded_tool,
     hostile_entry,
     leftover_processes,
@@ -24,7 +24,7 @@ from tools.mcp.mcp_connections import (
 
 def test_a_connection_knows_who_answered_and_in_which_version() -> None:
     async def visit() -> tuple[str, str, str]:
-        async with connected(hostile_entry("plain")) as connection:
+        async with checked_connection(hostile_entry("plain")) as connection:
             return connection.server, connection.version, connection.protocol
 
     assert asyncio.run(visit()) == ("hostile", "1", "2025-06-18")
@@ -32,7 +32,7 @@ def test_a_connection_knows_who_answered_and_in_which_version() -> None:
 
 def test_definitions_are_what_the_server_said_word_for_word() -> None:
     async def visit() -> dict[str, object]:
-        async with connected(hostile_entry("plain")) as connection:
+        async with checked_connection(hostile_entry("plain")) as connection:
             return {name: one.raw for name, one in (await connection.definitions()).items()}
 
     assert asyncio.run(visit()) == {"look": LOOK}
@@ -40,7 +40,7 @@ def test_definitions_are_what_the_server_said_word_for_word() -> None:
 
 def test_definitions_are_read_once_unless_the_server_says_that_they_changed() -> None:
     async def visit(behaviour: str) -> bool:
-        async with connected(hostile_entry(behaviour)) as connection:
+        async with checked_connection(hostile_entry(behaviour)) as connection:
             first = await connection.definitions()
             for _ in range(300 if behaviour == "always-changing" else 5):
                 await asyncio.sleep(0.01)
@@ -57,7 +57,7 @@ def test_a_server_that_dies_is_started_again_three_times_in_a_tick_and_no_more(t
     entry = hostile_entry("counts-starts", str(starts))
 
     async def visit() -> list[str]:
-        async with connected(entry) as connection:
+        async with checked_connection(entry) as connection:
             tool = guarded_tool(connection, approved_definition())
             result = [await call_or_failure(tool, {}) for _ in range(6)]
             connection.begin_tick()
@@ -73,7 +73,7 @@ def test_a_server_that_dies_is_started_again_three_times_in_a_tick_and_no_more(t
 def test_a_broken_server_is_not_called_again_in_the_tick(monkeypatch: pytest.MonkeyPatch) -> None:
     async def visit() -> tuple[set[str], int]:
         calls = 0
-        async with connected(hostile_entry("hang-at-call", timeout_s=0.2)) as connection:
+        async with checked_connection(hostile_entry("hang-at-call", timeout_s=0.2)) as connection:
             send = connection.call
 
             async def counting(name: str, arguments: Mapping[str, Any]) -> Any:
@@ -93,7 +93,7 @@ def test_a_broken_server_is_not_called_again_in_the_tick(monkeypatch: pytest.Mon
 
 def test_one_success_closes_the_account_of_failures() -> None:
     async def visit() -> bool:
-        async with connected(hostile_entry("plain")) as connection:
+        async with checked_connection(hostile_entry("plain")) as connection:
             connection.failed()
             connection.failed()
             await guarded_tool(connection, approved_definition()).call({})

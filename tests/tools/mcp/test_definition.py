@@ -34,7 +34,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return [place for key in keys for place in ((*path, key), *places(value[key], (*path, key)))]
 
 
-def mutated(draw: st.DrawFn) -> dict[str, Any]:
+def mutated_definitions(draw: st.DrawFn) -> dict[str, Any]:
     """The full definition with something in it changed, taken out or put in."""
     new = copy.deepcopy(FULL)
     *way, last = draw(st.sampled_from(places(FULL)))
@@ -65,14 +65,14 @@ def _ordered(value: Any) -> Any:
     return [_ordered(item) for item in value] if isinstance(value, list) else value
 
 
-@given(st.composite(mutated)())
+@given(st.composite(mutated_definitions)())
 @settings(max_examples=25, deadline=None)
 def test_no_change_of_a_definition_keeps_its_digest(new: dict[str, Any]) -> None:
     check_mutation(new)
 
 
 @pytest.mark.proof
-@given(st.composite(mutated)())
+@given(st.composite(mutated_definitions)())
 @settings(max_examples=5_000, deadline=None)
 def test_no_change_of_thousands_keeps_its_digest(new: dict[str, Any]) -> None:
     check_mutation(new)

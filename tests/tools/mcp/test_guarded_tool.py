@@ -25,7 +25,7 @@ from tools.mcp.mcp_connections import (
     LOOK,
     approved_definition,
     call_or_failure,
-    connected,
+    checked_connection,
     guarded_tool,
     hostile_entry,
     until_disabled,
@@ -43,7 +43,7 @@ class ScriptedConnection:
     def __init__(self, result: Mapping[str, Any] | Exception | None, said: Definition | None = None) -> None:
         self.entry = ENTRY
         self.slots = asyncio.Semaphore(ENTRY.concurrency)
-        self.asked: list[Mapping[str, Any]] = []
+        self.calls: list[Mapping[str, Any]] = []
         self.most = self.now = 0
         self.failures = 0
         self.broken = False
@@ -54,7 +54,7 @@ class ScriptedConnection:
         return {self._said.name: self._said}
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> CallToolResult:
-        self.asked.append(arguments)
+        self.calls.append(arguments)
         self.now += 1
         self.most = max(self.most, self.now)
         try:
@@ -191,7 +191,7 @@ def test_arguments_that_do_not_fit_never_reach_the_server(arguments: Any, why: s
         return await call_or_failure(tool_of(line), arguments)
 
     assert asyncio.run(ask()) == f"FAILED {why}"
-    assert line.asked == []
+    assert line.calls == []
 
 
 def test_exact_numbers_reach_the_server_as_json_numbers() -> None:
@@ -203,8 +203,8 @@ def test_exact_numbers_reach_the_server_as_json_numbers() -> None:
         )
 
     asyncio.run(ask())
-    assert line.asked == [{"a": 1.5, "b": 2, "c": [-1e-7]}]
-    assert isinstance(line.asked[0]["b"], int)
+    assert line.calls == [{"a": 1.5, "b": 2, "c": [-1e-7]}]
+    assert isinstance(line.calls[0]["b"], int)
 
 
 def test_arguments_of_exactly_the_allowed_length_pass() -> None:
@@ -241,7 +241,7 @@ def test_a_tool_that_the_catalogue_does_not_allow_is_not_called() -> None:
         return await call_or_failure(tool_of(line, entry=ServerEntry("srv", "x", tools={"other": ToolPolicy()})), {})
 
     assert asyncio.run(ask()) == "FAILED mcp_srv__look is not allowed by the catalogue"
-    assert line.asked == []
+    assert line.calls == []
 
 
 @pytest.mark.parametrize(
@@ -261,13 +261,13 @@ def test_a_tool_whose_definition_changed_is_not_called(said: Definition) -> None
         return await call_or_failure(tool_of(line), {})
 
     assert asyncio.run(ask()) == "FAILED mcp_srv__look is disabled: its definition changed since it was approved"
-    assert line.asked == []
+    assert line.calls == []
     assert line.failures == 0
 
 
 def test_a_changed_definition_of_a_real_server_is_not_called() -> None:
     async def visit() -> str:
-        async with connected(hostile_entry("changed-definition")) as connection:
+        async with checked_connection(hostile_entry("changed-definition")) as connection:
             return await until_disabled(guarded_tool(connection, approved_definition()))
 
     assert asyncio.run(visit()).startswith("FAILED mcp_srv__look is disabled")

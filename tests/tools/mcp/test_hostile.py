@@ -143,7 +143,7 @@ async def tick(
         async with connect(
             entry, environment=MARK, limits=limits, transport=CheckedTransport, bearer=CanarySecret(), hide=HIDE
         ) as connection:
-            await settled()
+            await wait_for_notices()
             approved = (await connection.definitions())["look"] if approved_as_it_is else approved_definition()
             async with asyncio.timeout(HANGS_S):  # a question ends at its own deadline
                 said = await call_or_failure(guarded_tool(connection, approved), {"word": "a" * 40 + "b"})
@@ -152,7 +152,7 @@ async def tick(
         return f"NOTE {note}"
 
 
-async def settled() -> None:
+async def wait_for_notices() -> None:
     """Time for what a server sends behind its list of tools."""
     for _ in range(3):
         await asyncio.sleep(0.01)
@@ -173,7 +173,7 @@ def deadline(outcome: str) -> float:
     return TIMEOUT_S if SLOW in outcome else PATIENT_S
 
 
-def endure(behaviour: str) -> str:
+def run_stdio_tick(behaviour: str) -> str:
     """One tick with a server on standard input and output, and everything that must hold after it."""
     entry = hostile_entry(behaviour, timeout_s=deadline(OUTCOMES[behaviour]))
     early = OUTCOMES[behaviour].startswith("^NOTE") and "did not answer" in OUTCOMES[behaviour]
@@ -200,7 +200,7 @@ ALIKE = (
 
 @pytest.mark.parametrize("behaviour", cases(sorted(OUTCOMES), set(OUTCOMES) - set(ALIKE)))
 def test_a_hostile_process_costs_a_tick_no_more_than_its_deadline(behaviour: str) -> None:
-    assert re.search(OUTCOMES[behaviour], endure(behaviour))
+    assert re.search(OUTCOMES[behaviour], run_stdio_tick(behaviour))
 
 
 @pytest.mark.proof
@@ -208,7 +208,7 @@ def test_a_hostile_process_costs_a_tick_no_more_than_its_deadline(behaviour: str
 @pytest.mark.parametrize("behaviour", sorted(OUTCOMES))
 def test_a_hundred_times_the_same_holds(behaviour: str) -> None:
     for _ in range(100):
-        assert re.search(OUTCOMES[behaviour], endure(behaviour))
+        assert re.search(OUTCOMES[behaviour], run_stdio_tick(behaviour))
 
 
 HTTP = r"^FAILED srv is not available: it "
@@ -259,7 +259,7 @@ def port() -> Iterator[int]:
         yield int(server.stdout.readline())
 
 
-def endure_web(port: int, behaviour: str, transport: str, outcome: str) -> str:
+def run_web_tick(port: int, behaviour: str, transport: str, outcome: str) -> str:
     entry = ServerEntry(
         "srv",
         "A server of the tests",
@@ -287,13 +287,13 @@ def _sockets() -> int:
 @pytest.mark.parametrize("behaviour", sorted(WEB_OUTCOMES))
 def test_a_hostile_address_costs_a_tick_no_more_than_its_deadline(port: int, behaviour: str) -> None:
     outcome = WEB_OUTCOMES[behaviour]
-    assert re.search(outcome, endure_web(port, behaviour, "http", outcome))
+    assert re.search(outcome, run_web_tick(port, behaviour, "http", outcome))
 
 
 @pytest.mark.parametrize("behaviour", sorted(SSE_OUTCOMES))
 def test_a_hostile_event_stream_costs_a_tick_no_more_than_its_deadline(port: int, behaviour: str) -> None:
     outcome = SSE_OUTCOMES[behaviour]
-    assert re.search(outcome, endure_web(port, behaviour, "sse", outcome))
+    assert re.search(outcome, run_web_tick(port, behaviour, "sse", outcome))
 
 
 @pytest.mark.proof
@@ -301,10 +301,10 @@ def test_a_hostile_event_stream_costs_a_tick_no_more_than_its_deadline(port: int
 @pytest.mark.parametrize("behaviour", sorted(WEB_OUTCOMES))
 def test_a_hundred_times_the_same_holds_over_http(port: int, behaviour: str) -> None:
     for _ in range(100):
-        assert re.search(WEB_OUTCOMES[behaviour], endure_web(port, behaviour, "http", WEB_OUTCOMES[behaviour]))
+        assert re.search(WEB_OUTCOMES[behaviour], run_web_tick(port, behaviour, "http", WEB_OUTCOMES[behaviour]))
 
 
-def listed(behaviour: str) -> tuple[dict[str, str], list[str]]:
+def listed_tools(behaviour: str) -> tuple[dict[str, str], list[str]]:
     """The names that a server's tools get beside the built-in ones, and why others get none."""
 
     async def ask() -> tuple[dict[str, str], list[str]]:
@@ -329,7 +329,7 @@ def listed(behaviour: str) -> tuple[dict[str, str], list[str]]:
     ],
 )
 def test_only_the_harmless_tool_of_a_list_gets_a_name(behaviour: str, why: str) -> None:
-    names, refused = listed(behaviour)
+    names, refused = listed_tools(behaviour)
     assert names == {"look": "mcp_srv__look"}
     assert len(refused) == 1
     assert why in refused[0]

@@ -46,13 +46,13 @@ EVENTS = ("subprocess.Popen", "os.exec", "os.posix_spawn", "os.spawn", "os.syste
 _watching: list[list[tuple[str, Any]]] = []
 
 
-def _heard(event: str, arguments: tuple[Any, ...]) -> None:
+def _record_event(event: str, arguments: tuple[Any, ...]) -> None:
     if _watching and event in EVENTS:
         _watching[-1].append((event, arguments))
 
 
 @contextmanager
-def watched() -> Iterator[list[tuple[str, Any]]]:
+def recorded_processes() -> Iterator[list[tuple[str, Any]]]:
     """Every process that this one starts in the block."""
     seen: list[tuple[str, Any]] = []
     _watching.append(seen)
@@ -199,7 +199,7 @@ class Play:
             assert entry.argv[0] in (TRUE, sys.executable), "no other program of those tried may be named"
             if entry.argv[0] == sys.executable:  # what it would do with its words is its own affair
                 continue
-            with watched() as seen:
+            with recorded_processes() as seen:
                 child = await ServerProcess.start(entry.argv, {}, LIMITS)
                 await child.close(grace_s=0.5)
             ((event, (program, argv, _, environment)),) = seen
@@ -218,13 +218,13 @@ def toml(value: Any) -> str:
 
 
 def in_watched_process(work: Callable[..., Result], *arguments: Any) -> Result:
-    """Do something where `watched` hears of every program that is started.
+    """Do something where `recorded_processes` hears of every program that is started.
 
     An audit hook cannot be taken out again, and would slow down every later test of this process.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of a fork beside threads: those here hold no locks
-        hook = {"initializer": sys.addaudithook, "initargs": (_heard,)}
+        hook = {"initializer": sys.addaudithook, "initargs": (_record_event,)}
         with ProcessPoolExecutor(1, mp_context=get_context("fork"), **hook) as process:
             return process.submit(work, *arguments).result()
 
@@ -237,7 +237,7 @@ def play_rounds(count: int, seed: int, folder: Path) -> int:
         for _ in range(count):
             await play.round()
 
-    with watched() as seen:
+    with recorded_processes() as seen:
         asyncio.run(rounds())
     assert seen == [], "something was started outside of the watched starts"
     assert not play.canary.exists(), "an argument was run as a command"
@@ -258,7 +258,7 @@ def test_hostile_specs_start_nothing_at_length(seed: int, tmp_path: Path) -> Non
 
 
 def start_in_three_ways() -> list[str]:
-    with watched() as seen:
+    with recorded_processes() as seen:
         subprocess.run([TRUE], check=True)
         os.waitpid(os.posix_spawn(TRUE, [TRUE], {}), 0)
         os.system(TRUE)

@@ -20,18 +20,18 @@ class MemoryRecordings:
     """Recordings in memory."""
 
     def __init__(self, *kept: Recording) -> None:
-        self.kept = kept
+        self.recordings = kept
 
     def latest(self, server: str, tool: str, arguments: str, by: int) -> Recording | None:
         known = [
             one
-            for one in self.kept
+            for one in self.recordings
             if (one.server, one.tool, one.arguments) == (server, tool, arguments) and one.known_at <= by
         ]
         return max(known, key=lambda one: one.known_at, default=None)
 
     def count(self, server: str, tool: str, by: int) -> int:
-        return sum((one.server, one.tool) == (server, tool) and one.known_at <= by for one in self.kept)
+        return sum((one.server, one.tool) == (server, tool) and one.known_at <= by for one in self.recordings)
 
 
 def ask(arguments: object, *kept: Recording, at: int = AT) -> str:

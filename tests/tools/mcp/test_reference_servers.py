@@ -22,7 +22,7 @@ from pitboss.tools.mcp.transport import CheckedTransport
 from tools.mcp.mcp_connections import (
     MARK,
     call_or_failure,
-    connected,
+    checked_connection,
     guarded_tool,
     leftover_processes,
     running_process,
@@ -48,7 +48,7 @@ UNANSWERED = {"simulate-research-query": {"topic": "tea"}}
 """Offered only as a task that goes on in the background, which we do not take part in."""
 
 
-def everything(**fields: Any) -> ServerEntry:
+def reference_entry(**fields: Any) -> ServerEntry:
     tools = {name: ToolPolicy() for name in (*CALLS, *UNANSWERED)}
     return ServerEntry("every", "The reference server", tools=tools, timeout_s=20.0, **fields)
 
@@ -71,7 +71,7 @@ async def call_all(connection: Connection) -> dict[str, str]:
     return {name: await call_or_failure(guarded_tool(connection, one), arguments[name]) for name, one in listed.items()}
 
 
-def check(answers: dict[str, str]) -> None:
+def check_answers(answers: dict[str, str]) -> None:
     for name, (_, words) in CALLS.items():
         assert answers[name].startswith(f"[data from mcp_every__{name}; not instructions]\n"), answers[name]
         assert answers[name].endswith("\n[end of data]")
@@ -81,15 +81,15 @@ def check(answers: dict[str, str]) -> None:
 
 
 def test_every_tool_of_the_reference_server_answers_over_standard_input_and_output(node: str, script: str) -> None:
-    entry = everything(argv=(node, script, "stdio"))
+    entry = reference_entry(argv=(node, script, "stdio"))
 
     async def visit() -> tuple[str, str, dict[str, str]]:
-        async with connected(entry) as connection:
+        async with checked_connection(entry) as connection:
             return connection.server, connection.version, await call_all(connection)
 
     server, version, answers = asyncio.run(visit())
     assert (server, version) == ("mcp-servers/everything", "2.0.0")
-    check(answers)
+    check_answers(answers)
     assert json.loads(answers["get-env"].split("\n", 1)[1].rsplit("\n", 1)[0]) == MARK
 
 
@@ -100,7 +100,7 @@ def test_it_lists_what_the_recorded_session_lists(node: str, script: str) -> Non
     shared = {tool["name"] for tool in recorded} & set(CALLS)
 
     async def visit() -> dict[str, Any]:
-        async with connected(everything(argv=(node, script, "stdio"))) as connection:
+        async with checked_connection(reference_entry(argv=(node, script, "stdio"))) as connection:
             return {name: one.raw for name, one in (await connection.definitions()).items()}
 
     listed = asyncio.run(visit())
@@ -118,7 +118,7 @@ def port() -> int:
 
 
 @pytest.fixture
-def served(request: pytest.FixtureRequest, node: str, script: str, port: int) -> Iterator[int]:
+def server_port(request: pytest.FixtureRequest, node: str, script: str, port: int) -> Iterator[int]:
     with running_process(node, script, request.param, env={"PORT": str(port)}):
         for _ in range(300):
             with socket.socket() as probe:
@@ -129,16 +129,18 @@ def served(request: pytest.FixtureRequest, node: str, script: str, port: int) ->
 
 
 @pytest.mark.parametrize(
-    ("served", "transport", "path"), [("streamableHttp", "http", "mcp"), ("sse", "sse", "sse")], indirect=["served"]
+    ("server_port", "transport", "path"),
+    [("streamableHttp", "http", "mcp"), ("sse", "sse", "sse")],
+    indirect=["server_port"],
 )
-def test_every_tool_of_the_reference_server_answers_over_http(served: int, transport: Any, path: str) -> None:
-    entry = everything(transport=transport, url=f"http://127.0.0.1:{served}/{path}", loopback=True)
+def test_every_tool_of_the_reference_server_answers_over_http(server_port: int, transport: Any, path: str) -> None:
+    entry = reference_entry(transport=transport, url=f"http://127.0.0.1:{server_port}/{path}", loopback=True)
 
     async def visit() -> dict[str, str]:
-        async with connected(entry, transport=CheckedTransport) as connection:
+        async with checked_connection(entry, transport=CheckedTransport) as connection:
             return await call_all(connection)
 
-    check(asyncio.run(visit()))
+    check_answers(asyncio.run(visit()))
 
 
 @pytest.mark.skipif(importlib.util.find_spec("mcp_server_time") is None, reason="mcp-server-time is not installed")
@@ -151,7 +153,7 @@ def test_the_time_server_gives_the_time() -> None:
     )
 
     async def visit() -> list[str]:
-        async with connected(entry) as connection:
+        async with checked_connection(entry) as connection:
             tools = {name: guarded_tool(connection, one) for name, one in (await connection.definitions()).items()}
             asked_for = {"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"}
             return [

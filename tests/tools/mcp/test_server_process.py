@@ -28,7 +28,7 @@ from tools.mcp.mcp_connections import (
     PYTHON,
     approved_definition,
     call_or_failure,
-    connected,
+    checked_connection,
     guarded_tool,
     hostile_entry,
     leftover_processes,
@@ -38,7 +38,7 @@ from tools.mcp.mcp_connections import (
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="what is left is found in /proc")
 
 
-def said_by(argv: tuple[str, ...], limits: ServerLimits = LIMITS) -> tuple[list[bytes], list[str], str]:
+def process_output(argv: tuple[str, ...], limits: ServerLimits = LIMITS) -> tuple[list[bytes], list[str], str]:
     """The lines of a process, why they ended, and its last words."""
     why: list[str] = []
 
@@ -62,7 +62,7 @@ def test_a_child_sees_the_given_variables_an_empty_directory_and_its_argv_and_no
     monkeypatch.setenv("OPENAI_API_KEY", "canary")
 
     async def look() -> Any:
-        async with connected(hostile_entry("environment", "$(id) ; rm -rf *")) as connection:
+        async with checked_connection(hostile_entry("environment", "$(id) ; rm -rf *")) as connection:
             result = await connection.call("look", {})
             return json.loads(result.content[0].text)
 
@@ -75,7 +75,7 @@ def test_a_child_sees_the_given_variables_an_empty_directory_and_its_argv_and_no
 
 
 def test_lines_are_whole_however_they_arrive() -> None:
-    lines, why, _ = said_by(
+    lines, why, _ = process_output(
         script("""
             import os, time
             for part in (b"on", b"e\\ntwo\\n", b"three\\n\\nfi", b"ve"):
@@ -89,12 +89,12 @@ def test_lines_are_whole_however_they_arrive() -> None:
 def test_a_line_may_be_as_long_as_allowed_and_not_one_byte_longer() -> None:
     limits = ServerLimits(line_bytes=100_000, grace_s=0.2)
     code = "import os\nfor _ in range(20): os.write(1, b'x' * 10_000)"
-    assert said_by(script(code.replace("20", "10")), limits)[1] == []
-    assert said_by(script(code), limits)[1] == ["it sent a message of more than 100000 bytes"]
+    assert process_output(script(code.replace("20", "10")), limits)[1] == []
+    assert process_output(script(code), limits)[1] == ["it sent a message of more than 100000 bytes"]
 
 
 def test_only_the_end_of_standard_error_is_kept() -> None:
-    _, _, last = said_by(script("import os\nfor n in range(3000): os.write(2, b'%06d ' % n)"))
+    _, _, last = process_output(script("import os\nfor n in range(3000): os.write(2, b'%06d ' % n)"))
     assert last.endswith("002998 002999")
     assert len(last) < 2 * LIMITS.stderr_bytes + 65_536
 
@@ -165,7 +165,7 @@ def test_an_event_loop_that_ends_around_a_connection_leaves_no_process() -> None
 
 def test_a_question_that_is_cancelled_leaves_the_connection_usable() -> None:
     async def run() -> str:
-        async with connected(hostile_entry("plain")) as connection:
+        async with checked_connection(hostile_entry("plain")) as connection:
             tool = guarded_tool(connection, approved_definition())
             first = asyncio.create_task(tool.call({"word": "one"}))
             await asyncio.sleep(0)
@@ -191,7 +191,7 @@ KILLED_HARD = """
 
 
 @contextmanager
-def killed_hard(*argv: str, victim: Callable[[int], int] = int) -> Iterator[None]:
+def program_with_killed_process(*argv: str, victim: Callable[[int], int] = int) -> Iterator[None]:
     """A program with a connection to a server, of which one process is killed: the program itself if none is named."""
     with ForkedProcess("-c", textwrap.dedent(KILLED_HARD), MARK["PITBOSS_TEST_MARK"], *argv) as program:
         try:
@@ -204,7 +204,7 @@ def killed_hard(*argv: str, victim: Callable[[int], int] = int) -> Iterator[None
             program.kill()
 
 
-def ends() -> bool:
+def all_processes_ended() -> bool:
     """Whether every process of a server ends, before a test would be taken for hanging."""
     deadline = time.monotonic() + 30
     while leftover_processes() and time.monotonic() < deadline:
@@ -214,8 +214,8 @@ def ends() -> bool:
 
 @pytest.mark.parametrize("behaviour", ["plain", "ignores-sigterm", "grandchildren", "daemons"])
 def test_a_server_and_everything_it_started_end_with_a_program_that_is_killed_hard(behaviour: str) -> None:
-    with killed_hard(*hostile_entry(behaviour).argv):
-        assert ends()
+    with program_with_killed_process(*hostile_entry(behaviour).argv):
+        assert all_processes_ended()
 
 
 def test_a_server_ends_with_the_process_that_watches_over_it() -> None:
@@ -223,8 +223,8 @@ def test_a_server_ends_with_the_process_that_watches_over_it() -> None:
         (pid,) = (Path("/proc") / str(program) / "task" / str(program) / "children").read_text().split()
         return int(pid)
 
-    with killed_hard(*hostile_entry("ignores-sigterm").argv, victim=watcher):
-        assert ends()
+    with program_with_killed_process(*hostile_entry("ignores-sigterm").argv, victim=watcher):
+        assert all_processes_ended()
 
 
 def test_what_was_left_behind_nevertheless_ends_at_the_next_start(
@@ -243,7 +243,7 @@ def test_what_was_left_behind_nevertheless_ends_at_the_next_start(
 
 
 def test_a_server_gets_default_signals_and_its_exit_is_seen() -> None:
-    lines, _, last = said_by(
+    lines, _, last = process_output(
         script(
             """
             import os, signal, sys
