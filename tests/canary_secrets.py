@@ -32,7 +32,7 @@ CANARIES = _canaries()
 
 
 SHAPES = 5
-"""The first so many canaries have a shape each."""
+"""The number of canaries at the beginning that have a shape of their own."""
 
 
 def every_text(count: int = len(CANARIES)) -> Iterator[str]:

@@ -25,7 +25,7 @@ def main(address: str, *words: str) -> None:
     pid = int(server.recv(64))
     for number in numbers:
         if number != 2:
-            os.close(number)  # whoever reads them learns from the other process alone that they have ended
+            os.close(number)  # the other process alone decides when readers see their end
 
     def pass_on(number: int, frame: FrameType | None) -> None:
         del frame

@@ -248,7 +248,7 @@ class _Run:
         reading, writing = os.pipe()
         pid = _fork()
         if not pid:
-            for other in (reading, *self._selector.get_map()):  # so that a pipe that nobody reads is a broken one
+            for other in (reading, *self._selector.get_map()):  # so that a pipe without a reader is a broken one
                 os.close(other)
             _work(self._session, self._shares, number, writing)
         os.close(writing)
@@ -349,7 +349,7 @@ def _work(session: pytest.Session, shares: Shares, number: int, pipe: int) -> No
             test = following
         sender.send(None)
         code = 0
-    except (KeyboardInterrupt, BrokenPipeError):  # interrupted, or nobody reads the reports any more
+    except (KeyboardInterrupt, BrokenPipeError):  # interrupted, or the reader of the reports has ended
         session._setupstate.teardown_exact(None)
     except BaseException:  # noqa: BLE001  nothing may get out into the code of the process that forked
         traceback.print_exc(file=sys.__stderr__)

@@ -74,7 +74,7 @@ def drop(address: str) -> None:
 
 @contextmanager
 def leased_database(template: str) -> Iterator[str]:
-    """The address of a database like a template that nobody is connected to, for one test."""
+    """The address of a copy of a template database without connections, for one test."""
     free = _free.setdefault(template, [])
     database = free.pop() if free else _LeasedDatabase.copy(template)
     try:

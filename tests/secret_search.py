@@ -130,7 +130,7 @@ def _inside(content: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def _cells(content: bytes) -> Iterator[tuple[str, bytes]]:
-    """Every value of a database; packed ones are unpacked by whoever asked."""
+    """Every value of a database; the caller unpacks packed ones."""
     connection = sqlite3.connect(":memory:")
     try:
         header = bytearray(content)

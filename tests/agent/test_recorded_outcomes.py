@@ -31,7 +31,7 @@ def chat_replies() -> tuple[tuple[Exchange, ModelReply], ...]:
 
 
 def recorded_reply(place: str) -> ModelReply:
-    """The reply of one exchange, named by the end of its place."""
+    """The reply of the one exchange whose id ends with `place`."""
     (exchange,) = [one for one in exchanges() if one.id.endswith(place)]
     reply = parse(exchange)
     assert isinstance(reply, ModelReply)
@@ -39,7 +39,7 @@ def recorded_reply(place: str) -> ModelReply:
 
 
 def run_after_reply(reply: ModelReply, terminal: str = "decide", *looks: str) -> tuple[ScriptedLoop, str]:
-    """A tick whose model first gives a recorded reply and then decides; and what it was told in between."""
+    """A tick whose model first gives a recorded reply and then decides; and the messages that it got in between."""
     table = ScriptedLoop(
         [reply, calls(terminal, **OPEN)], [echo_tool(name, answer="seen") for name in looks], terminal=terminal
     )

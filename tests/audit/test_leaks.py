@@ -106,7 +106,7 @@ def news_by_publication(self: View, hours: float, until: int | None = None) -> l
 
 
 def events_by_schedule(self: View, hours: float) -> list[CalendarEvent]:
-    """Events whether or not anybody had heard of them."""
+    """Events, whether or not they were already known at the time."""
     until = self.at + round(hours * HOUR_MS)
     return [event for event in self._market.events if self.at <= event.scheduled_at <= until]
 
@@ -117,7 +117,7 @@ def next_hour_of_points(self: View, kind: str, symbol: str, lookback: int, until
 
 
 def count_all_news(self: View) -> int:
-    """News is counted before it has come."""
+    """Counts news before it is available."""
     return len(self._market.news)
 
 
@@ -154,25 +154,25 @@ async def last_of_everything(context: ToolContext, arguments: Mapping[str, Any])
 
 
 async def count_all_bars(context: ToolContext, arguments: Mapping[str, Any]) -> str:
-    """How far the data goes, the future included."""
+    """The number of all bars, future ones included."""
     del arguments
     return str(len(context.observation.view._market.bars["ETH", "5m"]))
 
 
 async def later_decisions(context: ToolContext, arguments: Mapping[str, Any]) -> str:
-    """Asks the past about tomorrow."""
+    """Asks for decisions after the present."""
     del arguments
     return "\n".join(str(one) for one in context.past.decisions(context.observation.at + DAY_MS, 5))
 
 
 async def later_receipts(context: ToolContext, arguments: Mapping[str, Any]) -> str:
-    """Asks what happens next."""
+    """Asks for receipts after the present."""
     del arguments
     return "\n".join(str(one) for one in context.past.receipts(context.observation.at + DAY_MS, 5))
 
 
 async def later_recording(context: ToolContext, arguments: Mapping[str, Any]) -> str:
-    """Takes an answer that was recorded later."""
+    """Returns a reply that was recorded later."""
     del arguments
     return str(context.recordings.latest(SERVER, TOOL_NAME, '{"count":2}', context.observation.at + 9 * DAY_MS))
 

@@ -24,7 +24,7 @@ THREE: dict[str, Any] = skill(
 
 
 @pytest.fixture(scope="module")
-def listed(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def home_with_listings(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One symbol that comes in the middle of the ticks, one that goes there, announced twelve hours before."""
     folder = tmp_path_factory.mktemp("listed")
     copytree(home / "lake", folder / "lake")
@@ -45,7 +45,7 @@ def listed(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def is_never_delisted(self: View, symbol: str) -> bool:
-    """A universe of those that will be there in the end."""
+    """A universe of the symbols that are never delisted."""
     listing = self._market.listings.get(symbol)
     return listing is None or listing.delisted_at is None
 
@@ -56,7 +56,7 @@ def is_listed_in_an_hour(self: View, symbol: str) -> bool:
 
 
 def unannounced_delisting(self: View, symbol: str) -> Instant | None:
-    """The end of a listing before it was announced."""
+    """The end of a listing, also before it is announced."""
     listing = self._market.listings.get(symbol)
     return None if listing is None else listing.delisted_at
 
@@ -69,24 +69,28 @@ HONEST = View.listed
     [("listed", is_never_delisted), ("listed", is_listed_in_an_hour), ("ends_at", unannounced_delisting)],
 )
 def test_a_universe_chosen_by_who_is_listed_later_is_found(
-    listed: Path, monkeypatch: pytest.MonkeyPatch, method: str, view: Any
+    home_with_listings: Path, monkeypatch: pytest.MonkeyPatch, method: str, view: Any
 ) -> None:
     monkeypatch.setattr(View, method, view)
-    assert {PROMPT, "section Market context"} <= run_audit(listed, THREE).leaks
+    assert {PROMPT, "section Market context"} <= run_audit(home_with_listings, THREE).leaks
 
 
-def test_an_honest_view_of_listings_shows_no_difference_and_what_is_left_out_is_named(listed: Path) -> None:
-    found = run_audit(listed, THREE, 4)
+def test_an_honest_view_of_listings_shows_no_difference_and_what_is_left_out_is_named(home_with_listings: Path) -> None:
+    found = run_audit(home_with_listings, THREE, 4)
     assert found.leaks == set()
     # before its first bar a symbol is not in the data at all, so that no run could have been made then
     assert "no bars of ETH" in found.result.not_covered["cuts with the future deleted"]
 
 
-def test_a_tool_that_knows_when_a_symbol_will_be_listed_is_found(listed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tool_that_knows_when_a_symbol_will_be_listed_is_found(
+    home_with_listings: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def coming(context: ToolContext, arguments: Mapping[str, Any]) -> str:
         del arguments
         market = context.observation.view._market
         return f"{market.listings['SOL'].delisted_at} {market.bars['ETH', '5m'].open_at[0]}"
 
     monkeypatch.setattr(preparation, "load_tool", lambda path: tool_without_arguments(coming))
-    assert run_audit(listed, THREE, tools=("leaky",), tool_files=(Path("leaky.py"),)).leaks == {"tool leaky"}
+    assert run_audit(home_with_listings, THREE, tools=("leaky",), tool_files=(Path("leaky.py"),)).leaks == {
+        "tool leaky"
+    }

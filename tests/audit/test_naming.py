@@ -96,7 +96,7 @@ def year_exam() -> Exam:
 
 
 def guess_result(one: Exam, salt: str) -> RecognitionResult:
-    """Somebody who guesses by a throw of dice on the words."""
+    """The result of a guesser that picks names by a hash of the prompt."""
     return judge(
         one,
         [
@@ -289,7 +289,7 @@ def test_guessing_is_taken_for_memory_in_at_most_one_of_twenty(days: int) -> Non
 
 
 def shuffled_names_result(one: Exam, seed: int) -> RecognitionResult:
-    """Knows which windows belong together, but not what they are called: each period gets a name by luck."""
+    """The result of a guesser that recognises which windows belong together and gives each period a random name."""
     name = dict(zip(one.periods, np.random.default_rng(seed).choice(one.periods, len(one.periods)), strict=True))
     return judge(one, [RecognitionAnswer(q.symbol, str(name[q.period])) for q in one.questions])
 

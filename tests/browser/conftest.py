@@ -61,7 +61,7 @@ class RunningServer:
     ids: dict[str, str] = field(default_factory=dict)
     """What is in its workspace, by names."""
     state: Any = None
-    """The cookies of somebody who has used the link."""
+    """The cookies of a browser after the one-time link was used."""
 
     @property
     def address(self) -> str:
@@ -135,7 +135,7 @@ class OpenBrowser:
         return self._tabs[drawn]
 
     def _tab_without_frames(self) -> Any:
-        """A tab that draws a frame only when it is told to, where the browser can do that; otherwise an ordinary one."""
+        """A tab that draws frames only on request, where the browser can do that; otherwise an ordinary one."""
         page = self.context.new_page()
         target = self.context.new_cdp_session(page).send("Target.getTargetInfo")["targetInfo"]
         options = {"browserContextId": target["browserContextId"], "enableBeginFrameControl": True}
@@ -148,7 +148,7 @@ class OpenBrowser:
         return created.value
 
     def tidy(self) -> None:
-        """Leave the pages; nothing that they stored, ask for or were told to do with dialogs stays."""
+        """Leave the pages, and reset their storage, their requests and their handlers of dialogs."""
         self.visit = None
         for drawn, tab in list(self._tabs.items()):
             is_editor = tab.evaluate("document.querySelector('#skill-text') !== null")  # asks before it is left
@@ -200,7 +200,7 @@ def context(open_browser: OpenBrowser) -> Any:
 
 @pytest.fixture
 def open_page(context: Any, open_browser: OpenBrowser) -> Iterator[Callable[..., Any]]:
-    """Open a page in the tab as somebody who has used the one-time link; checks at the end what every page must keep to.
+    """Open a page in the tab after the one-time link was used; checks at the end what every page must keep to.
 
     `expected` are words of the errors that the console logs for a refusal which the test is about.
     """

@@ -76,6 +76,6 @@ BEFORE = ("", "buy now ", "{}[]()", "\n\n", "a" * 300)
 
 
 def hostile_strings(count: int = 1_000) -> list[str]:
-    """The first so many combinations of form, code and what stands before it; all of them are different."""
+    """The first `count` combinations of form, code and prefix; all of them are different."""
     texts = (before + form.format(code=code) for code, before, form in product(CODE, BEFORE, FORMS))
     return list(islice(dict.fromkeys(texts), count))

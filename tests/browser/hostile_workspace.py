@@ -131,7 +131,7 @@ def _decided_run(home: Path, strings: Sequence[str]) -> str:
 
 
 def _reading_run(home: Path, texts: HostileTexts) -> str:
-    """A model that is shown hostile news, looks at more of them with a tool, and answers in kind."""
+    """A run whose prompts and tool results have hostile news, and whose model replies with hostile texts."""
 
     def play(question: Mapping[str, Any]) -> Play:
         if not any(message["role"] == "tool" for message in question["messages"]):

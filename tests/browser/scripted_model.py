@@ -42,7 +42,7 @@ class ScriptedModel:
         self._allowed = asyncio.Semaphore(0)
 
     def let(self, count: int) -> None:
-        """Let the slow model answer so many questions more."""
+        """Let the slow model answer this many more questions."""
         for _ in range(count):
             if self._loop is None:
                 self._allowed.release()

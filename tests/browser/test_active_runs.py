@@ -30,12 +30,12 @@ def status(server: RunningServer, run_id: str) -> str:
 
 
 def ticks_shown(page: Any, count: int) -> None:
-    """Wait until the page says that so many ticks are done."""
+    """Wait until the page shows this number of completed ticks."""
     page.locator("[data-show=ticks]", has_text=f"{count} of {TICKS}").wait_for(timeout=PATIENCE_MS)
 
 
 def equity_path_length(page: Any) -> int:
-    """How much is drawn of the equity of the run."""
+    """The length of the path that draws the equity of the run."""
     return page.evaluate("document.querySelector('[data-show=equity] path.line')?.getAttribute('d').length ?? 0")
 
 

@@ -182,7 +182,7 @@ def test_the_table_and_the_drawer_of_a_run_show_all_of_them_and_run_none(
     page.locator(".log .shown", has_text=f"{ticks:,} rows").wait_for()
     body = page.locator(".log-view")
     row_height = body.evaluate("(box) => parseFloat(getComputedStyle(box).getPropertyValue('--row'))")
-    for first in range(0, ticks, 20):  # all of them come into sight, as for somebody who scrolls
+    for first in range(0, ticks, 20):  # scroll until all of them have been in sight
         body.evaluate("(box, top) => { box.scrollTop = top; }", first * row_height)
         for index in (first, min(first + 19, ticks - 1)):
             page.wait_for_selector(f".log-row[data-index='{index}'] .why", state="attached")

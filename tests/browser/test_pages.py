@@ -59,7 +59,7 @@ PAGES: dict[str, dict[str, str]] = {
         "study-waiting": "/studies/{waiting_study}",
     },
 }
-"""The pages for somebody who is signed in, by route: names of pictures with addresses, which hold ids of the workspace."""
+"""The pages for a signed-in user, by route: names of pictures with addresses, which hold ids of the workspace."""
 OTHERS = {"/sign-in": "opened by nobody", "/start": "leads to the first page"}
 FRAGMENTS = (
     "/now",

@@ -23,8 +23,8 @@ SKILL = "trend-thesis.yaml"
 
 
 @pytest.fixture(scope="session")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Do not write to it."""
+def shared_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace with two runs, created once. Copy it before writing to it."""
     home = tmp_path_factory.mktemp("chat") / "home"
     home.mkdir()
     write_demo(Lake(home / "lake"), days=12)
@@ -44,8 +44,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def home(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return Path(shutil.copytree(made, tmp_path_factory.mktemp("copy") / "home"))
+def home(shared_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return Path(shutil.copytree(shared_home, tmp_path_factory.mktemp("copy") / "home"))
 
 
 @pytest.fixture(scope="module")

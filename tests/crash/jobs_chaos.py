@@ -67,7 +67,7 @@ class ChaosSettings:
     scan_s: float = 2.0
     most_faults: int = 1_000_000
     most_restarts: int = 1_000_000
-    """No faults after so many: on a loaded machine, work may be slower than the faults are frequent."""
+    """The maximum number of faults: on a loaded machine faults may be more frequent than progress."""
     longest_s: float = 3_000.0
     bounds_reclaims: bool = True
     """Whether a run of a lost worker must be claimed again within `RECLAIM_MS`; depends on the load of the machine."""

@@ -1,4 +1,4 @@
-"""An empty lake, and one that is filled once for all tests of a file."""
+"""An empty lake, and one that is generated once for all tests of a file."""
 
 from pathlib import Path
 

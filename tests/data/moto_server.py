@@ -6,7 +6,7 @@ from moto.server import ThreadedMotoServer
 
 
 def main() -> None:
-    """Serve until nobody is there any more."""
+    """Serve until standard input ends."""
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()

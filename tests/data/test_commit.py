@@ -31,7 +31,7 @@ def contents(lake: Lake) -> dict[str, str]:
 
 
 def kill_after_calls(monkeypatch: pytest.MonkeyPatch, after: int) -> list[str]:
-    """Let so many calls that change the disk for good pass, then end; the list tells what was called."""
+    """Kill the process after this many calls that change the disk durably; the list has the calls."""
     calls: list[str] = []
 
     def dying(name: str, real):

@@ -33,7 +33,7 @@ def frame(rows: Rows, shuffled: bool) -> pl.DataFrame:
 
 
 def put_one_by_one(lake: Lake, parts: list[pl.DataFrame], replace: bool) -> list[tuple[int, int, int]] | str:
-    """One write after the other, which is what the gathered one must equal; on a refusal nothing counts."""
+    """One write after the other, the reference of the batch; on a refusal nothing counts."""
     did: list[tuple[int, int, int]] = []
     try:
         for part in parts:

@@ -21,7 +21,7 @@ FUNDING = "funding/venue=demo/symbol=BTC/year=2025/part.parquet"
 
 @pytest.fixture(scope="module")
 def pushed_folder(stock: Lake, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """That lake in object storage; tests get copies."""
+    """The folder of an object storage with the stock lake; tests get copies."""
     folder = tmp_path_factory.mktemp("pushed") / "there"
     folder_storage(folder).push(stock)
     return folder

@@ -42,7 +42,7 @@ def server() -> Iterator[str]:
 
 @pytest.fixture
 def keys(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The variables of whoever may use the server, and nothing that was there before."""
+    """The credentials of the server as the only variables of S3."""
     for name in list(os.environ):
         if name.startswith(("AWS_", "PITBOSS_")):
             monkeypatch.delenv(name)

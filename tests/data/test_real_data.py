@@ -21,7 +21,7 @@ BIN = SHARED / "binance_2023_2024"
 
 
 @pytest.fixture(scope="module")
-def real(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+def real_lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     lake = Lake(tmp_path_factory.mktemp("real") / "lake")
     import_paths(lake, [*sorted(HL.glob("candles/*/BTC.parquet")), HL / "funding" / "BTC.parquet"])
     import_paths(lake, [HL / "candles" / "1h" / "kBONK.parquet", SHARED / "news", SHARED / "events"])
@@ -29,31 +29,31 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     return lake
 
 
-def test_every_row_of_every_file_arrives_as_it_is(real: Lake) -> None:
+def test_every_row_of_every_file_arrives_as_it_is(real_lake: Lake) -> None:
     for interval in ("5m", "15m", "1h", "4h"):
         frame = pl.read_parquet(HL / "candles" / interval / "BTC.parquet")
-        bars = real.bars("hyperliquid", "BTC", interval)
+        bars = real_lake.bars("hyperliquid", "BTC", interval)
         assert bars is not None
         assert bars.open_at.tolist() == frame["date"].dt.epoch("ms").to_list()
         for name in ("open", "high", "low", "close", "volume"):
             assert np.array_equal(getattr(bars, name), frame[name].to_numpy())
     frame = pl.read_parquet(BIN / "funding_8h" / "1000PEPE.parquet")
-    rates = real.points("funding", "binance", "1000PEPE")
+    rates = real_lake.points("funding", "binance", "1000PEPE")
     assert rates is not None
     assert rates.value.tolist() == frame["funding_rate"].to_list()
     frame = pl.read_parquet(BIN / "mark_8h" / "1000PEPE.parquet")
-    marks = real.points("mark", "binance", "1000PEPE")
+    marks = real_lake.points("mark", "binance", "1000PEPE")
     assert marks is not None
     assert marks.value.tolist() == frame["open"].to_list()
 
 
-def test_the_known_holes_are_found(real: Lake) -> None:
-    gaps = {(each.venue, each.kind, each.symbol, each.interval): each.gaps for each in real.list()}
+def test_the_known_holes_are_found(real_lake: Lake) -> None:
+    gaps = {(each.venue, each.kind, each.symbol, each.interval): each.gaps for each in real_lake.list()}
     assert gaps["hyperliquid", "bars", "BTC", "5m"] == 2
     assert gaps["hyperliquid", "bars", "BTC", "15m"] == 0
     assert gaps["hyperliquid", "funding", "BTC", None] == 3
     assert gaps["binance", "bars", "1000PEPE", "5m"] == 0
-    findings = check_lake(real)
+    findings = check_lake(real_lake)
     assert all(finding.usable for finding in findings)
     said = {(finding.problem, finding.symbol, finding.interval): finding for finding in findings}
     assert ("ends_early", "kBONK", "1h") in said
@@ -78,24 +78,24 @@ def test_both_silences_of_all_symbols_at_once_are_distinguished_from_an_outage_o
     assert all("bars of 15m are there: not the venue" in each.detail for each in outages)
 
 
-def test_a_run_over_the_hole_stops_before_it_starts(real: Lake) -> None:
+def test_a_run_over_the_hole_stops_before_it_starts(real_lake: Lake) -> None:
     from_at, to_at = parse_instant("2026-02-01"), parse_instant("2026-03-01")
-    assert next(base_intervals(real, "hyperliquid", ["BTC"], INTERVALS["15m"], from_at, to_at)) == "5m"
-    market = load_market(real, "hyperliquid", ["BTC"], ["5m"], to_at)
+    assert next(base_intervals(real_lake, "hyperliquid", ["BTC"], INTERVALS["15m"], from_at, to_at)) == "5m"
+    market = load_market(real_lake, "hyperliquid", ["BTC"], ["5m"], to_at)
     with pytest.raises(UserError, match="BTC: 448 bars of 5m are missing from 2026-02-26T17:50:00Z"):
         check_gaps(market.bars["BTC", "5m"], from_at, to_at)
     check_gaps(market.bars["BTC", "5m"], from_at, parse_instant("2026-02-26"))
 
 
-def test_coarser_bars_carry_a_range_that_finer_ones_do_not_reach(real: Lake) -> None:
+def test_coarser_bars_carry_a_range_that_finer_ones_do_not_reach(real_lake: Lake) -> None:
     before = parse_instant("2025-02-10"), parse_instant("2025-03-20")
-    assert next(base_intervals(real, "hyperliquid", ["BTC"], INTERVALS["15m"], *before)) == "15m"
+    assert next(base_intervals(real_lake, "hyperliquid", ["BTC"], INTERVALS["15m"], *before)) == "15m"
     with pytest.raises(UserError, match="cover"):
-        next(base_intervals(real, "hyperliquid", ["BTC"], INTERVALS["5m"], *before))
+        next(base_intervals(real_lake, "hyperliquid", ["BTC"], INTERVALS["5m"], *before))
 
 
-def test_bars_built_from_finer_ones_match_the_exchange(real: Lake) -> None:
-    fine, coarse = real.bars("hyperliquid", "BTC", "15m"), real.bars("hyperliquid", "BTC", "1h")
+def test_bars_built_from_finer_ones_match_the_exchange(real_lake: Lake) -> None:
+    fine, coarse = real_lake.bars("hyperliquid", "BTC", "15m"), real_lake.bars("hyperliquid", "BTC", "1h")
     assert fine is not None
     assert coarse is not None
     resampled = resample(fine, "1h")
@@ -106,8 +106,8 @@ def test_bars_built_from_finer_ones_match_the_exchange(real: Lake) -> None:
         assert same.mean() > 0.99, name
 
 
-def test_news_with_only_a_date_wait_for_the_next_midnight(real: Lake) -> None:
-    news = real.news("hyperliquid")
+def test_news_with_only_a_date_wait_for_the_next_midnight(real_lake: Lake) -> None:
+    news = real_lake.news("hyperliquid")
     dated = [item for item in news if item.published_at % DAY_MS == 0]
     assert len(news) == 11_293
     assert len(dated) > 1_400
@@ -115,8 +115,8 @@ def test_news_with_only_a_date_wait_for_the_next_midnight(real: Lake) -> None:
     assert [item.available_at for item in news] == sorted(item.available_at for item in news)
 
 
-def test_a_binance_run_hears_the_news_that_were_imported_for_another_venue(real: Lake) -> None:
-    market = load_market(real, "binance", ["1000PEPE"], ["5m", "1h"], parse_instant("2024-01-01"))
+def test_a_binance_run_hears_the_news_that_were_imported_for_another_venue(real_lake: Lake) -> None:
+    market = load_market(real_lake, "binance", ["1000PEPE"], ["5m", "1h"], parse_instant("2024-01-01"))
     assert len(market.news) > 5_000
     assert market.news[-1].available_at <= parse_instant("2024-01-01")
 

@@ -68,7 +68,7 @@ def test_a_hole_while_a_symbol_is_listed_is_refused_as_ever(tmp_path: Path, lake
 def test_bars_that_are_merely_not_here_are_not_taken_for_a_listing(tmp_path: Path, lake: Lake) -> None:
     import_bars(lake, tmp_path, "SUI", LATE, TO)
     with pytest.raises(UserError, match="no bars that fit the schedule"):
-        listings(lake, ("SUI",))  # nobody else covers the range
+        listings(lake, ("SUI",))  # no other symbol covers the range
     import_bars(lake, tmp_path, "BTC", START, TO)
     import_bars(lake, tmp_path, "SUI", START, TO, "1h")  # it traded all the time
     with pytest.raises(UserError, match="no bars that fit the schedule"):

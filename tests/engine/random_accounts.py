@@ -28,7 +28,7 @@ STRANGE = [Decimal("NaN"), Decimal("sNaN"), Decimal("Infinity"), Decimal("-Infin
 HALTS = ("daily_loss", "drawdown", "operator", "invariant")
 
 
-def sized(symbol: str, usd: int, price: Decimal) -> Decimal:
+def size_of_usd(symbol: str, usd: int, price: Decimal) -> Decimal:
     """So many dollars in whole lots, at least one."""
     lot = SHIPPED[symbol].lot
     return max(round_down(Decimal(usd) / price, lot), lot)
@@ -71,7 +71,7 @@ LOOSE = PerpCaps(
 def random_position(rng: Random, symbol: str) -> Position:
     price = PRICES[symbol] * rng.randint(900, 1100) / 1000
     side = rng.choice([1, -1])
-    size = sized(symbol, rng.randint(1, 30_000), price) * side
+    size = size_of_usd(symbol, rng.randint(1, 30_000), price) * side
     stop = rng.choice([None, price * (100 - 5 * side) / 100])
     goal = rng.choice([None, price * (100 + 5 * side) / 100])
     return Position(symbol, size, size * price, NOW - HOUR_MS, stop, goal, "held for a reason")
@@ -81,7 +81,7 @@ def random_order(rng: Random, number: int) -> WorkingOrder:
     symbol = rng.choice(SYMBOLS)
     kind = rng.choice(["limit", "limit", "market", "close", "reduce"])
     limit = PRICES[symbol] * rng.randint(900, 1100) / 1000 if kind == "limit" else None
-    size = sized(symbol, rng.randint(10, 5_000), PRICES[symbol])
+    size = size_of_usd(symbol, rng.randint(10, 5_000), PRICES[symbol])
     return WorkingOrder(f"o{number}", kind, symbol, rng.choice([1, -1]), size, NOW - MINUTE_MS, NOW - MINUTE_MS, limit)
 
 

@@ -74,7 +74,7 @@ def test_a_process_ends_on_a_signal_and_signals_are_what_they_were_before(
 def test_a_queued_run_is_cancelled_at_once_queued_again_and_waited_for(
     job_workspace: JobWorkspace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(enqueue.local, "ensure", lambda settings, queue: 0)  # nobody works yet
+    monkeypatch.setattr(enqueue.local, "ensure", lambda settings, queue: 0)  # no workers yet
     (run_id,) = job_workspace.enqueue(build=build.build())
     assert run_command(job_workspace, "jobs", "cancel", run_id[:6]) == 0
     assert f"run {run_id} is cancelled" in capsys.readouterr().out

@@ -70,7 +70,7 @@ def test_there_are_as_many_workers_as_runs_up_to_the_limit(ready: int, later: in
 
 @pytest.mark.usefixtures("forked_programs")
 def test_workers_started_for_the_queue_do_it_and_are_gone(fast_workspace: JobWorkspace) -> None:
-    """Two who start workers at the same moment start no more than there may be. One worker is killed on the way."""
+    """Two callers that start workers at the same moment start no more than the limit. One worker is killed on the way."""
     ids = fast_workspace.enqueue(6, model="standin/analyst", hours=12)
     together, started = threading.Barrier(2), [0, 0]
 
@@ -196,7 +196,7 @@ def test_a_worker_that_leaves_gives_its_place_up_before_it_looks_a_last_time(
         def try_release(self) -> bool:
             left = slot.try_release()
             if not ids:
-                ids.extend(fast_workspace.enqueue())  # and at that moment somebody queues a run
+                ids.extend(fast_workspace.enqueue())  # and at that moment a run is queued
             return left
 
         def reacquire(self) -> None:
@@ -215,7 +215,7 @@ def test_a_worker_that_leaves_gives_its_place_up_before_it_looks_a_last_time(
 
 
 def test_the_last_two_workers_stay_while_another_is_at_work(fast_workspace: JobWorkspace) -> None:
-    """If it is lost, somebody must notice."""
+    """Another worker must notice if it is lost."""
     slots = WorkerSlots(fast_workspace.workspace.home)
     with slots.lock():
         handles = [slots.acquire(number) for number in range(3)]

@@ -50,7 +50,7 @@ async def run_with_provider(
 
 
 def paid_twice(job_workspace: JobWorkspace) -> int:
-    """Answers to questions that somebody else had an answer to when they were kept."""
+    """The number of replies that were paid although another run had already stored one to the same question."""
     query = select(func.count()).select_from(answers).where(answers.c.key.contains(DUPLICATE_MARK))
     with job_workspace.workspace.database.read() as connection:
         return connection.execute(query).scalar_one()

@@ -114,7 +114,7 @@ def test_a_cancelled_run_stops_while_its_model_has_not_answered_and_the_others_g
 def test_a_cancelled_run_that_only_computes_stops_at_a_tick_and_keeps_what_it_has(
     processes: int, job_workspace: JobWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On the loop it leaves nobody a turn: the mark comes from another thread. In a child it comes through a pipe."""
+    """On the loop it lets no other task run: the mark comes from another thread. In a child it comes through a pipe."""
     (run_id,) = job_workspace.enqueue(model="standin/analyst", every="5m")
     monkeypatch.setattr(place, "MIN_PROCESS_RUN_S", 0.0)
 
@@ -144,7 +144,7 @@ def test_a_worker_whose_loop_is_kept_by_a_run_is_not_taken_for_dead(
     swept: list[str] = []
 
     async def computing(workspace: Any, lease: Lease, *arguments: Any) -> None:
-        threading.Event().wait(0.6)  # nobody else gets the loop
+        threading.Event().wait(0.6)  # blocks the event loop
         swept.extend(job_workspace.queue.sweep(stale_ms=300).requeued)
         workspace.runs.fail(run_id, lease.epoch, "done with it")
 
@@ -315,7 +315,7 @@ def test_a_run_that_meets_a_database_which_is_away_goes_on_under_the_same_lease(
         if when == "early":
             raise Unreachable("away")
         run = await real(workspace, lease, watch, *arguments)
-        if when == "late":  # its last word was written, and nobody heard that it was
+        if when == "late":  # its last write was made, and the answer was lost
             raise Unreachable("away")
         return run
 

@@ -286,7 +286,7 @@ def test_runs_that_a_killed_process_left_behind_are_gone_on_with(workspace: Work
     lot = studying.ensure_queued(
         workspace, plan.plan, planned_runs(plan.plan, plan.expected_trials), HERE, studying.NO_OBSERVER
     )
-    workspace.runs.claim(lot.ids[0], into="running")  # and nobody ever hears of it again
+    workspace.runs.claim(lot.ids[0], into="running")  # by a process that then dies
     assert workspace.runs.count(study_id=plan.plan.id) == {"queued": 1, "running": 1}
     assert run_study(workspace, plan).failed == []
 

@@ -158,7 +158,7 @@ def rows_of(page: str, caption: str) -> list[str]:
 
 
 def entry_with_failed_runs(entry: dict[str, Any], *states: tuple[str, str | None]) -> dict[str, Any]:
-    """An entrant with so many more runs, none of which has a result."""
+    """An entrant with more runs in the given states, none of which has a result."""
     more = [
         {**entry["runs"][0], "run_id": f"bad{index}", "status": status, "error": error, "total_return_pct": None}
         for index, (status, error) in enumerate(states)

@@ -43,7 +43,7 @@ def board(shelf: RunsBySharpe) -> Scoreboard:
     return found
 
 
-def rendered(found: Scoreboard) -> str:
+def rendered_board(found: Scoreboard) -> str:
     console = Console(width=100, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
     console.print(found)
     console.file.close()
@@ -55,7 +55,7 @@ def test_the_table_shows_how_far_it_is_who_is_at_work_and_who_is_best() -> None:
     found.update("one", "complete", 1.0)
     found.update("two", "complete", 1.0)
     found.update("six", "running", 0.25)
-    lines = rendered(found).splitlines()
+    lines = rendered_board(found).splitlines()
     assert lines[0].rstrip() == "grid abc: 3 runs, 2 complete, 1 active"
     assert "75%" in lines[1]
     assert "running 25%" in lines[3]
@@ -67,8 +67,8 @@ def test_the_table_shows_how_far_it_is_who_is_at_work_and_who_is_best() -> None:
 def test_a_run_without_the_figure_is_not_among_the_best() -> None:
     found = board(RunsBySharpe({"one": None}))
     found.update("one", "complete", 1.0)
-    assert "33%" in rendered(found)
-    assert len(rendered(found).splitlines()) == 2
+    assert "33%" in rendered_board(found)
+    assert len(rendered_board(found).splitlines()) == 2
 
 
 def test_without_a_table_a_progress_line_is_printed_periodically(
@@ -106,7 +106,7 @@ def test_where_less_is_better_the_least_stands_first() -> None:
     )  # pyright: ignore[reportArgumentType]
     found.add_runs(planned_runs(plan.plan, plan.expected_trials), ["one", "two"])
     found._scores = {"one": 9.0, "two": 3.0}  # pyright: ignore[reportPrivateUsage]
-    lines = rendered(found).splitlines()
+    lines = rendered_board(found).splitlines()
     assert [line.split()[0] for line in lines[3:]] == ["two", "one"]
     assert lines[3].rstrip().endswith("3.00%")
 
@@ -116,17 +116,17 @@ def test_the_time_that_is_left_counts_only_what_was_done_now(monkeypatch: pytest
     monkeypatch.setattr(scoreboard, "stopwatch", lambda: now[0])
     found = board(RunsBySharpe({"one": 1.0, "two": 1.0}))
     found.update("one", "complete", 1.0)
-    assert rendered(found).splitlines()[1].rstrip().endswith("33%  0:00"), "known from an earlier time"
+    assert rendered_board(found).splitlines()[1].rstrip().endswith("33%  0:00"), "known from an earlier time"
     now[0] = 10.0
     found.update("two", "complete", 1.0)
-    assert rendered(found).splitlines()[1].rstrip().endswith("67%  0:10, about 0:10 left")
+    assert rendered_board(found).splitlines()[1].rstrip().endswith("67%  0:10, about 0:10 left")
 
 
 def test_before_anything_is_queued_it_prepares_and_after_ctrl_c_it_says_that_it_stops() -> None:
     shelf: Any = RunsBySharpe({"one": 1.0})
-    assert rendered(Scoreboard(shelf, "grid abc", METRICS["sharpe"], "sharpe")).startswith("grid abc: preparing")
+    assert rendered_board(Scoreboard(shelf, "grid abc", METRICS["sharpe"], "sharpe")).startswith("grid abc: preparing")
     found = board(shelf)
     found.update("one", "complete", 1.0)
     found.interrupted = True
-    assert "stopping: every run ends its tick first" in rendered(found)
+    assert "stopping: every run ends its tick first" in rendered_board(found)
     assert found.complete == (1, 3)

@@ -169,7 +169,7 @@ def test_a_tick_that_is_longer_than_its_period_is_not_allowed() -> None:
         assert made.deadline_ms + made.feed_ms < period
 
 
-# What keeps somebody from answering -----------------------------------------------------------------------------------
+# Deciders that do not answer ------------------------------------------------------------------------------------------
 
 
 def test_a_model_that_hangs_ends_in_a_hold_with_a_flag() -> None:
@@ -359,7 +359,7 @@ def test_whatever_clock_and_feed_do_every_slot_is_accounted_for_once(jumps: dict
             strict=True,
         )
     }
-    for seen in mind.observations:  # nobody decided on a price older than half a minute
+    for seen in mind.observations:  # no decision was made on a price older than half a minute
         assert seen.at - seen.desk.world.feeds["BTC"].at <= 30_000
         assert "stale_prices" not in flagged[seen.at]
 

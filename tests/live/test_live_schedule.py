@@ -60,7 +60,7 @@ def test_every_slot_is_ticked_once_or_missed_once_whatever_the_clock_does(
             assert due.missed_slots == 0
         if due.at is None:
             assert due.wait_ms > 0
-            # whoever waits that long and no longer finds the next slot due
+            # a runner that waits exactly that long finds the next slot due
             assert plan.look(now + due.wait_ms, last).at == last // period * period + period
         else:
             assert due.at % period == 0

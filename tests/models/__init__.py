@@ -1,1 +1,1 @@
-"""Tests of who answers: policies, files of decisions, scripts, the stand-in. `scene` builds what they look at."""
+"""Tests of models: policies, files of decisions, scripts, the stand-in, and clients of providers."""

@@ -245,7 +245,7 @@ def test_whatever_the_interleaving_the_limit_is_never_passed_and_what_fits_is_le
             await Budgeted(DirectClient(PlanCheckingModel()), budget, PRICE, patient=patient).complete(request)
         except BudgetExceeded:
             assert not fitted
-            if patient:  # even with nobody else under way it would not have fitted
+            if patient:  # it would not have fitted even without other calls under way
                 assert budget.spent + budget.uncertain + CENT * worst > CENT * limit
             else:
                 assert counted <= budget.spent + budget.uncertain

@@ -177,7 +177,7 @@ def test_equal_questions_at_once_share_one_call():
 
 def test_the_last_answer_of_several_that_come_together_is_kept_without_waiting_for_more():
     class RecordingStore(MemoryReplyStore):
-        """Tells, too, who was said to be still under way."""
+        """Also records whether each reply was stored with the hint that more are under way."""
 
         def __init__(self) -> None:
             super().__init__()
@@ -282,7 +282,7 @@ def cached_client(client: BlockingClient, shelf: MemoryReplyStore) -> Cached:
 
 
 async def abandon_request(model: Cached, client: BlockingClient) -> None:
-    """Ask, and leave once the question is at the provider."""
+    """Send a request, and cancel it once it has reached the provider."""
     leaving = asyncio.create_task(model.complete(ASKED))
     await client.was_sent.wait()
     leaving.cancel()

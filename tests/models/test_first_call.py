@@ -29,7 +29,7 @@ class ControlledClient(ModelClient):
 
 
 async def started_calls(model: FirstCall, count: int) -> "list[asyncio.Task[CallResult]]":
-    """So many calls at once, after everything that can begin has begun."""
+    """Start `count` calls at once; return when every call that can begin has begun."""
     request = ModelRequest("", (Message("user", "?"),), (), None, {})
     tasks = [asyncio.create_task(model.call(request, CallContext())) for _ in range(count)]
     await run_pending_callbacks()

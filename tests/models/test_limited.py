@@ -275,7 +275,7 @@ def test_waiting_runs_are_served_in_turn(counts: list[int], rpm: int) -> None:
         provider = LimitedProvider(lane(rpm=rpm), headers=False)
         await ask_all(provider, {f"run {number}": count for number, count in enumerate(counts)})
         left = {f"run {number}": count for number, count in enumerate(counts)}
-        # The first ones found nobody waiting. From then on nobody gets a second call while another waits for a first.
+        # The first runs found none waiting. From then on no run gets a second call while another waits for its first.
         for run_id in provider.order[:rpm]:
             left[run_id] -= 1
         waiting = [run_id for run_id, count in left.items() if count]
@@ -483,7 +483,7 @@ def single_quota(headers: Mapping[str, str]) -> tuple[str, int, int | None, int 
         ("1d", 86_400_000),
         ("250µs", 1),
         ("3.5", 3_500),
-        ("3", 4_000),  # whole seconds are rounded down by whoever wrote them
+        ("3", 4_000),  # servers round whole seconds down
         (str(NOW + 1_234), 1_234),
         (str(NOW // 1000 + 5), 6_000),
         (iso(NOW + 5_000), 6_000),

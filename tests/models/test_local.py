@@ -47,7 +47,7 @@ def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def hide_packages(monkeypatch: pytest.MonkeyPatch, *absent: str) -> None:
-    """As if these packages were not installed."""
+    """Hide installed packages."""
     find_spec = local_weights.find_spec
 
     def find(name: str) -> ModuleSpec | None:
@@ -58,7 +58,7 @@ def hide_packages(monkeypatch: pytest.MonkeyPatch, *absent: str) -> None:
 
 @pytest.fixture
 def with_xllamacpp(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if there were something to serve a file with."""
+    """Pretend that the package that serves weights is installed."""
     find_spec = local_weights.find_spec
 
     def find(name: str) -> ModuleSpec | None:

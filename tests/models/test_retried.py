@@ -49,7 +49,7 @@ def retried_client(client: Any, **more: Any) -> Retried:
 
 
 async def outcome_and_time(model: Retried) -> tuple[Any, float]:
-    """What came of it, and when."""
+    """The reply or the error, and the time when it came."""
     try:
         found: Any = await model.complete(ASK)
     except (TransientError, UserError) as error:

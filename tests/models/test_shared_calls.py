@@ -219,7 +219,7 @@ def test_a_call_that_a_closed_loop_left_behind_is_not_waited_for() -> None:
     assert money(reply) == (CENT, ZERO)
 
 
-# Anybody, at any time ----------------------------------------------------------------------------------------------
+# Random runs --------------------------------------------------------------------------------------------------------
 
 TENTHS = st.integers(0, 25).map(lambda tenths: tenths / 10)
 MISHAPS = st.sampled_from((DOWN, WRONG, HALFWAY))

@@ -68,7 +68,7 @@ def bodies(records: tuple[Record, ...]) -> list[tuple[dict[str, Any], dict[str, 
 
 
 def seal_records(halves: list[tuple[dict[str, Any], dict[str, Any]]]) -> list[Record]:
-    """Changed halves sealed as a valid chain, as by a forger who knows the codec."""
+    """Changed halves sealed as a valid chain, as a forger with the codec could."""
     records: list[Record] = []
     prev = GENESIS
     for number, (body, extra) in enumerate(halves):

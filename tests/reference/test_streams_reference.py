@@ -14,7 +14,7 @@ SEEDS = range(250)
 
 
 def books_balance(case: Case, result: Result) -> bool:
-    """Final equity told a second way: from the fills alone, without cost, cash or realisation."""
+    """Final equity computed in a second way: from the fills alone, without cost, cash or realisation."""
     with localcontext(CONTEXT):
         total = Decimal(case.equity) - result.funding_paid + result.deficit
         for fill in result.fills:

@@ -44,11 +44,11 @@ def run(workspace: Workspace) -> Run:
 
 
 @pytest.fixture(scope="module")
-def whole(workspace: Workspace, run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def bundle_path(workspace: Workspace, run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return asyncio.run(write_bundle(workspace, run.id, tmp_path_factory.mktemp("bundle") / "run.pitboss.zip"))
 
 
 @pytest.fixture
-def elsewhere(tmp_path: Path) -> Iterator[Workspace]:
+def other_workspace(tmp_path: Path) -> Iterator[Workspace]:
     with open_workspace(load_settings(tmp_path / "other")) as opened:
         yield opened

@@ -24,29 +24,29 @@ from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.testing import plain_skill
 
 
-def test_the_same_run_gives_the_same_bytes(workspace: Workspace, run: Run, whole: Path, tmp_path: Path) -> None:
+def test_the_same_run_gives_the_same_bytes(workspace: Workspace, run: Run, bundle_path: Path, tmp_path: Path) -> None:
     again = asyncio.run(write_bundle(workspace, run.id, tmp_path / "again.zip"))
 
-    assert again.read_bytes() == whole.read_bytes()
+    assert again.read_bytes() == bundle_path.read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["again.zip"]
 
 
-def test_a_stranger_finds_nothing_wrong_and_is_shown_what_is_not_proven(whole: Path, run: Run) -> None:
-    checked = check_bundle(whole)
+def test_a_stranger_finds_nothing_wrong_and_is_shown_what_is_not_proven(bundle_path: Path, run: Run) -> None:
+    checked = check_bundle(bundle_path)
 
     assert checked.problems == []
     assert (checked.run_id, checked.digest, checked.answers) == (run.id, run.digest, 1)
     assert any(str(run.data_digest) in line for line in checked.unproven)
 
 
-def test_nothing_of_this_machine_is_inside(whole: Path, home: Path) -> None:
-    assert all(str(home).encode() not in data for data in read_members(whole).values())
+def test_nothing_of_this_machine_is_inside(bundle_path: Path, home: Path) -> None:
+    assert all(str(home).encode() not in data for data in read_members(bundle_path).values())
 
 
-def test_an_imported_run_is_the_run_with_its_answers(whole: Path, run: Run, elsewhere: Workspace) -> None:
-    taken = import_file(elsewhere, whole)
+def test_an_imported_run_is_the_run_with_its_answers(bundle_path: Path, run: Run, other_workspace: Workspace) -> None:
+    taken = import_file(other_workspace, bundle_path)
 
-    here = elsewhere.runs.get(run.id)
+    here = other_workspace.runs.get(run.id)
     assert (taken.new, taken.answers) == (True, 1)
     assert (here.digest, here.metrics, here.status, here.created_at) == (
         run.digest,
@@ -54,46 +54,50 @@ def test_an_imported_run_is_the_run_with_its_answers(whole: Path, run: Run, else
         "complete",
         run.created_at,
     )
-    assert verify(elsewhere, run.id) == []
-    kept = Answers(elsewhere.database, elsewhere.now).get(KEY)
+    assert verify(other_workspace, run.id) == []
+    kept = Answers(other_workspace.database, other_workspace.now).get(KEY)
     assert kept is not None
     assert (kept.run_id, kept.cost_usd) == (run.id, Decimal("0.01"))
 
 
-def test_a_run_that_went_around_comes_back_as_the_same_bytes(whole: Path, run: Run, elsewhere: Workspace) -> None:
-    import_file(elsewhere, whole)
+def test_a_run_that_went_around_comes_back_as_the_same_bytes(
+    bundle_path: Path, run: Run, other_workspace: Workspace
+) -> None:
+    import_file(other_workspace, bundle_path)
 
-    again = asyncio.run(write_bundle(elsewhere, run.id, whole.with_name("around.zip")))
+    again = asyncio.run(write_bundle(other_workspace, run.id, bundle_path.with_name("around.zip")))
 
-    assert again.read_bytes() == whole.read_bytes()
-
-
-def test_answers_can_be_left_out(whole: Path, elsewhere: Workspace) -> None:
-    import_file(elsewhere, whole, with_answers=False)
-
-    assert Answers(elsewhere.database, elsewhere.now).get(KEY) is None
+    assert again.read_bytes() == bundle_path.read_bytes()
 
 
-def test_importing_twice_changes_nothing(whole: Path, elsewhere: Workspace) -> None:
-    import_file(elsewhere, whole)
+def test_answers_can_be_left_out(bundle_path: Path, other_workspace: Workspace) -> None:
+    import_file(other_workspace, bundle_path, with_answers=False)
 
-    assert not import_file(elsewhere, whole).new
-    assert len(elsewhere.runs.listing().runs) == 1
+    assert Answers(other_workspace.database, other_workspace.now).get(KEY) is None
 
 
-def test_another_run_under_the_same_id_is_refused(whole: Path, elsewhere: Workspace, tmp_path: Path) -> None:
-    import_file(elsewhere, whole)
+def test_importing_twice_changes_nothing(bundle_path: Path, other_workspace: Workspace) -> None:
+    import_file(other_workspace, bundle_path)
+
+    assert not import_file(other_workspace, bundle_path).new
+    assert len(other_workspace.runs.listing().runs) == 1
+
+
+def test_another_run_under_the_same_id_is_refused(
+    bundle_path: Path, other_workspace: Workspace, tmp_path: Path
+) -> None:
+    import_file(other_workspace, bundle_path)
 
     def cancelled(_: Contents, manifest: dict[str, Any]) -> None:
         manifest["run"].update(status="cancelled", metrics=None, baselines=None, digest=None)
 
     with pytest.raises(UserError, match="another run"):
-        import_file(elsewhere, forge_bundle(whole, tmp_path / "other.zip", cancelled))
+        import_file(other_workspace, forge_bundle(bundle_path, tmp_path / "other.zip", cancelled))
 
 
 @pytest.mark.parametrize("name", [*MEMBERS, MANIFEST])
-def test_a_changed_byte_in_any_member_is_a_difference(whole: Path, tmp_path: Path, name: str) -> None:
-    members = read_members(whole)
+def test_a_changed_byte_in_any_member_is_a_difference(bundle_path: Path, tmp_path: Path, name: str) -> None:
+    members = read_members(bundle_path)
     place = members[name].find(b"0.01") if name == ANSWERS else members[name].rfind(b"9")
     members[name] = members[name][:place] + b"8" + members[name][place + 1 :]
 
@@ -101,8 +105,8 @@ def test_a_changed_byte_in_any_member_is_a_difference(whole: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize("part", [0, 1, 100, 0.5, 0.99])
-def test_a_file_that_was_cut_is_refused(whole: Path, tmp_path: Path, part: float) -> None:
-    data = whole.read_bytes()
+def test_a_file_that_was_cut_is_refused(bundle_path: Path, tmp_path: Path, part: float) -> None:
+    data = bundle_path.read_bytes()
     cut = tmp_path / "cut.zip"
     cut.write_bytes(data[: int(part) if part >= 1 or not part else int(len(data) * part)])
 

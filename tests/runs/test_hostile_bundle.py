@@ -194,17 +194,17 @@ def _money_of_many_digits(_: Contents, manifest: dict[str, Any]) -> None:
     ],
 )
 def test_a_forgery_with_fitting_digests_is_found(
-    whole: Path, tmp_path: Path, elsewhere: Workspace, change: Any, said: str
+    bundle_path: Path, tmp_path: Path, other_workspace: Workspace, change: Any, said: str
 ) -> None:
-    path = forge_bundle(whole, tmp_path / "forged.zip", change)
+    path = forge_bundle(bundle_path, tmp_path / "forged.zip", change)
 
     problems = check_bundle(path).problems
     assert any(said in problem for problem in problems)
     assert all(problem.isprintable() for problem in problems)
     with pytest.raises(UserError, match="fails its checks") as refused:
-        import_file(elsewhere, path)
+        import_file(other_workspace, path)
     assert "\n" not in refused.value.message
-    assert elsewhere.runs.listing().runs == []
+    assert other_workspace.runs.listing().runs == []
 
 
 def _wrong_types(members: Contents) -> None:
@@ -242,8 +242,8 @@ def _number_of_many_digits(members: Contents) -> None:
 @pytest.mark.parametrize(
     "change", [_wrong_types, _no_json, _deep, _path, _moved, _missing, _bomb, _number_of_many_digits]
 )
-def test_what_is_no_bundle_is_refused_in_one_line(whole: Path, tmp_path: Path, change: Any) -> None:
-    members = read_members(whole)
+def test_what_is_no_bundle_is_refused_in_one_line(bundle_path: Path, tmp_path: Path, change: Any) -> None:
+    members = read_members(bundle_path)
     change(members)
 
     with pytest.raises(UserError) as refused:
@@ -267,18 +267,20 @@ def test_what_is_no_bundle_is_refused_in_one_line(whole: Path, tmp_path: Path, c
         ("evil\n\x1b[31m", 1),
     ],
 )
-def test_a_row_that_cannot_be_is_refused_in_one_line(whole: Path, tmp_path: Path, place: str, value: object) -> None:
+def test_a_row_that_cannot_be_is_refused_in_one_line(
+    bundle_path: Path, tmp_path: Path, place: str, value: object
+) -> None:
     def change(_: Contents, manifest: dict[str, Any]) -> None:
         manifest["run"][place] = value
 
     with pytest.raises(UserError, match="not a readable bundle") as refused:
-        check_bundle(forge_bundle(whole, tmp_path / "bad.zip", change))
+        check_bundle(forge_bundle(bundle_path, tmp_path / "bad.zip", change))
     assert refused.value.message.isprintable()
     assert len(refused.value.message) < 600
 
 
-def test_a_size_below_zero_is_refused(whole: Path, tmp_path: Path) -> None:
-    members = read_members(whole)
+def test_a_size_below_zero_is_refused(bundle_path: Path, tmp_path: Path) -> None:
+    members = read_members(bundle_path)
     manifest = json.loads(members[MANIFEST])
     manifest["contents"][STATE]["bytes"] = -1
     members[MANIFEST] = codec.dumps({**manifest, "seal": seal_of(manifest)})
@@ -287,17 +289,17 @@ def test_a_size_below_zero_is_refused(whole: Path, tmp_path: Path) -> None:
         check_bundle(write_members(members, tmp_path / "bad.zip"))
 
 
-def test_a_later_format_is_named_before_its_fields_are_looked_at(whole: Path, tmp_path: Path) -> None:
+def test_a_later_format_is_named_before_its_fields_are_looked_at(bundle_path: Path, tmp_path: Path) -> None:
     def change(_: Contents, manifest: dict[str, Any]) -> None:
         manifest.update(bundle=2, news="something")
 
     with pytest.raises(UserError, match="not of format 2"):
-        check_bundle(forge_bundle(whole, tmp_path / "later.zip", change))
+        check_bundle(forge_bundle(bundle_path, tmp_path / "later.zip", change))
 
 
 @pytest.mark.parametrize("name", [RECORDS, MANIFEST, STATE, ANSWERS])
 def test_a_document_of_very_many_values_is_refused_before_it_is_read(
-    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+    bundle_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """In memory some of them take a hundred times what they take in the file."""
 
@@ -308,7 +310,7 @@ def test_a_document_of_very_many_values_is_refused_before_it_is_read(
         else:
             members[name] = many
 
-    path = forge_bundle(whole, tmp_path / "bad.zip", change)
+    path = forge_bundle(bundle_path, tmp_path / "bad.zip", change)
     monkeypatch.setattr(bundle, "MOST_WEIGHT", 10 << 20)
     loads, read = codec.loads, list[int]()
     monkeypatch.setattr(codec, "loads", lambda data: (read.append(len(data)), loads(data))[1])
@@ -320,7 +322,9 @@ def test_a_document_of_very_many_values_is_refused_before_it_is_read(
     assert max(read, default=0) < 150_000
 
 
-def test_values_that_hide_in_a_text_are_found_too(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values_that_hide_in_a_text_are_found_too(
+    bundle_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def change(members: Contents, _: dict[str, Any]) -> None:
         lines = members[RECORDS].splitlines(keepends=True)
         line = json.loads(lines[0])
@@ -330,18 +334,18 @@ def test_values_that_hide_in_a_text_are_found_too(whole: Path, tmp_path: Path, m
         lines[0] = codec.dumps(line).replace(b'"@"', f'"{hidden}"'.encode()) + b"\n"
         members[RECORDS] = b"".join(lines)
 
-    path = forge_bundle(whole, tmp_path / "bad.zip", change)
+    path = forge_bundle(bundle_path, tmp_path / "bad.zip", change)
     monkeypatch.setattr(bundle, "MOST_WEIGHT", 10 << 20)
 
     assert "record 0 cannot be read" in check_bundle(path).problems
 
 
-def test_an_object_of_very_many_fields_is_refused_with_one_reason(whole: Path, tmp_path: Path) -> None:
+def test_an_object_of_very_many_fields_is_refused_with_one_reason(bundle_path: Path, tmp_path: Path) -> None:
     def change(_: Contents, manifest: dict[str, Any]) -> None:
         manifest["run"] |= {f"field{number}": 0 for number in range(1_000)}
 
     with pytest.raises(UserError, match="too many fields"):
-        check_bundle(forge_bundle(whole, tmp_path / "bad.zip", change))
+        check_bundle(forge_bundle(bundle_path, tmp_path / "bad.zip", change))
 
 
 @pytest.mark.parametrize("large", [False, True])
@@ -362,16 +366,18 @@ def test_a_list_of_very_many_members_is_not_even_read(
         check_bundle(tmp_path / "bad.zip")
 
 
-def test_a_bundle_of_more_than_4_gb_would_be_read(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bundle_of_more_than_4_gb_would_be_read(
+    bundle_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(zipfile, "ZIP64_LIMIT", 1_000)
 
-    assert check_bundle(write_members(read_members(whole), tmp_path / "large.zip")).problems == []
+    assert check_bundle(write_members(read_members(bundle_path), tmp_path / "large.zip")).problems == []
     assert b"PK\6\7" in (tmp_path / "large.zip").read_bytes()
 
 
-def test_a_member_that_is_a_link_is_refused(whole: Path, tmp_path: Path) -> None:
+def test_a_member_that_is_a_link_is_refused(bundle_path: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "link.zip", "w") as made:
-        for name, data in read_members(whole).items():
+        for name, data in read_members(bundle_path).items():
             info = zipfile.ZipInfo(name)
             info.external_attr = (0o120777 if name == STATE else 0o100644) << 16
             made.writestr(info, data)
@@ -382,9 +388,9 @@ def test_a_member_that_is_a_link_is_refused(whole: Path, tmp_path: Path) -> None
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 @pytest.mark.parametrize("instead", [True, False])
-def test_a_member_that_is_there_twice_is_refused(whole: Path, tmp_path: Path, instead: bool) -> None:
+def test_a_member_that_is_there_twice_is_refused(bundle_path: Path, tmp_path: Path, instead: bool) -> None:
     with zipfile.ZipFile(tmp_path / "twice.zip", "w") as made:
-        for name, data in read_members(whole).items():
+        for name, data in read_members(bundle_path).items():
             if name != SKILL or not instead:
                 made.writestr(name, data)
         made.writestr(STATE, b"null")
@@ -401,18 +407,18 @@ def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path: Path) -> None:
             check_bundle(path)
 
 
-def test_records_of_the_wrong_form_are_refused_in_one_line(whole: Path, tmp_path: Path) -> None:
+def test_records_of_the_wrong_form_are_refused_in_one_line(bundle_path: Path, tmp_path: Path) -> None:
     def change(members: Contents, _: dict[str, Any]) -> None:
         members[RECORDS] = b'{"seq":"one"}\n'
 
     with pytest.raises(UserError, match="line 1"):
-        check_bundle(forge_bundle(whole, tmp_path / "bad.zip", change))
+        check_bundle(forge_bundle(bundle_path, tmp_path / "bad.zip", change))
 
 
-def test_records_with_two_problems_each_are_reported_up_to_the_limit(whole: Path, tmp_path: Path) -> None:
+def test_records_with_two_problems_each_are_reported_up_to_the_limit(bundle_path: Path, tmp_path: Path) -> None:
     def change(members: Contents, _: dict[str, Any]) -> None:
         first = json.loads(members[RECORDS].splitlines()[0])
         members[RECORDS] = (codec.dumps({**first, "kind": "close"}) + b"\n") * 30
 
-    problems = check_bundle(forge_bundle(whole, tmp_path / "ends.zip", change)).problems
+    problems = check_bundle(forge_bundle(bundle_path, tmp_path / "ends.zip", change)).problems
     assert MOST_PROBLEMS <= len(problems) <= MOST_PROBLEMS + 1

@@ -39,13 +39,13 @@ def standin() -> PerpRequest:
 
 
 def stop_after(ticks: int) -> Watch:
-    """Somebody who asks for a stop when he has been asked so many times."""
+    """A watch that asks for a stop after so many ticks."""
     asked = iter(range(ticks))
     return Watch(stop=lambda: next(asked, None) is None)
 
 
 def stopped_run_id(workspace: Workspace, request: PerpRequest, watch: Watch) -> str:
-    """A run that was stopped on its way."""
+    """The id of a run that its watch has stopped."""
     ids: list[str] = []
     with pytest.raises(RunCancelled):
         asyncio.run(start(workspace, request, watch, ids.append))

@@ -40,8 +40,8 @@ def home(tmp_path: Path, market: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory, market: Path) -> str:
-    """The digest of the story when nobody interrupts it."""
+def uninterrupted_digest(tmp_path_factory: pytest.TempPathFactory, market: Path) -> str:
+    """The digest of the backtest of `SKILL` when it is not interrupted."""
     folder = tmp_path_factory.mktemp("undisturbed")
     shutil.copytree(market, folder / "home" / "lake")
     (folder / "story.yaml").write_text(SKILL)

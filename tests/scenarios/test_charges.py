@@ -16,7 +16,7 @@ from provider_thread import fake_provider
 
 SIX_HOURS = ("--from", "2025-03-20", "--to", "2025-03-20T06:00:00Z")
 BROKEN = provider.half
-"""Answered, and so charged, but it never came: what a time-out is to the budget, without anybody's clock."""
+"""A reply that breaks off: it is charged, and the budget treats it like a time-out, without waiting for one."""
 
 
 def backtest_command(home: Path, skill: Path, cap: float) -> tuple[Any, ...]:

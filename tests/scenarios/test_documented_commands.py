@@ -113,7 +113,7 @@ def reader_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def empty_home(patch: pytest.MonkeyPatch, folder: Path) -> None:
-    """No settings, keys or caches of whoever runs the tests; bash as shell; queued runs wait for a worker of the page."""
+    """No settings, keys or caches of the user; bash as shell; queued runs wait for a worker that the page starts."""
     for name in list(os.environ):
         if name.startswith(("PITBOSS_", "LLM_", "XDG_")) or name.endswith("_API_KEY"):
             patch.delenv(name)

@@ -15,7 +15,9 @@ RANGE = ("--from", "2025-03-20", "--to", "2025-03-21T12:00:00Z")
 EACH_TICK = {"PITBOSS_COMMIT_RECORDS": "1"}
 
 
-def test_ctrl_c_exits_130_keeps_everything_and_says_how_to_go_on(home: Path, skill: Path, undisturbed: str) -> None:
+def test_ctrl_c_exits_130_keeps_everything_and_says_how_to_go_on(
+    home: Path, skill: Path, uninterrupted_digest: str
+) -> None:
     process = start_pitboss("backtest", skill, *RANGE, "--json", "--home", home, **EACH_TICK)
     run_id = wait_for_records(process, home, 20)
     process.send_signal(signal.SIGINT)
@@ -27,8 +29,8 @@ def test_ctrl_c_exits_130_keeps_everything_and_says_how_to_go_on(home: Path, ski
     shown = run_in_process("runs", "show", run_id, "--json", "--home", home).json
     assert 0 < shown["progress_pct"] < 100
     resumed = run_in_process("runs", "resume", run_id, "--json", "--home", home).json
-    assert (resumed["status"], resumed["digest"]) == ("complete", undisturbed)
-    assert run_in_process("runs", "verify", run_id, "--home", home).out.strip() == f"OK {undisturbed}"
+    assert (resumed["status"], resumed["digest"]) == ("complete", uninterrupted_digest)
+    assert run_in_process("runs", "verify", run_id, "--home", home).out.strip() == f"OK {uninterrupted_digest}"
 
 
 def test_ctrl_c_in_code_that_a_library_makes_on_the_fly_exits_130_too(tmp_path: Path) -> None:
@@ -100,7 +102,9 @@ def test_who_starts_us_deaf_to_ctrl_c_has_it_so(tmp_path: Path) -> None:
     assert result.stdout.startswith("there are no runs in the workspace ")
 
 
-def test_kill_9_at_random_points_then_resume_gives_the_same_digest(home: Path, skill: Path, undisturbed: str) -> None:
+def test_kill_9_at_random_points_then_resume_gives_the_same_digest(
+    home: Path, skill: Path, uninterrupted_digest: str
+) -> None:
     rng = random.Random(20)
     points = sorted(rng.sample(range(1, 80), 2))
     process = start_pitboss("backtest", skill, *RANGE, "--json", "--home", home, **EACH_TICK)
@@ -112,8 +116,8 @@ def test_kill_9_at_random_points_then_resume_gives_the_same_digest(home: Path, s
     process.kill()
     assert wait_for_exit(process).code == -signal.SIGKILL
     resumed = run_in_process("runs", "resume", run_id, "--json", "--home", home).json
-    assert resumed["digest"] == undisturbed
-    assert run_in_process("runs", "verify", run_id, "--home", home).out.strip() == f"OK {undisturbed}"
+    assert resumed["digest"] == uninterrupted_digest
+    assert run_in_process("runs", "verify", run_id, "--home", home).out.strip() == f"OK {uninterrupted_digest}"
 
 
 def test_a_cancel_from_another_process_stops_the_run_at_a_tick(home: Path, skill: Path) -> None:

@@ -79,7 +79,7 @@ class CanaryWorkspace:
         return self._remember(words, CommandResult(ended, out.getvalue(), err.getvalue()), code)
 
     def run_apart(self, *words: object, code: int | None = 0, **environment: str) -> CommandResult:
-        """The same as a process of its own: slower, and with all that only a whole process says."""
+        """The same in a separate process: slower, and with the output of its start and its end."""
         process = ForkedProcess("-m", "pitboss", *words, "--home", self.home, env={**self.environment, **environment})
         return self._remember(words, wait_for_exit(process), code)
 
@@ -161,17 +161,17 @@ def test_what_is_listed_and_what_goes_wrong_shows_no_key(canary_workspace: Canar
 
 
 def received_key(request: web.BaseRequest) -> str:
-    """The key the provider got, as it repeats it."""
+    """The key that the provider received."""
     return request.headers.get("Authorization", "").removeprefix("Bearer ")
 
 
 def key_in_all_encodings(key: str) -> str:
-    """The key in every way of writing it."""
+    """The key in every encoding."""
     return " , ".join([f"Bearer {key}", *(encode(key) for encode in ENCODINGS.values())])
 
 
 async def reply_with_key(request: web.BaseRequest, question: Mapping[str, Any]) -> web.StreamResponse:
-    """A proper decision that is full of the key."""
+    """A valid decision that repeats the key everywhere."""
     said = key_in_all_encodings(received_key(request))
     tool = question["tools"][-1]["function"]["name"] if question.get("tools") else ""
     calls = [(tool, {**HOLD, "reason": said})] if tool else []
@@ -180,14 +180,14 @@ async def reply_with_key(request: web.BaseRequest, question: Mapping[str, Any]) 
 
 
 async def reply_with_escaped_key(request: web.BaseRequest, question: Mapping[str, Any]) -> web.StreamResponse:
-    """The same, with every letter of the answer written as an escape."""
+    """The same, with every letter of the reply escaped."""
     said = "".join(f"\\u{ord(letter):04x}" for letter in received_key(request))
     plain = json.dumps(message(question, "REPEATED")).replace("REPEATED", said)
     return web.Response(text=plain, content_type="application/json")
 
 
 def error_with_key(status: int) -> Play:
-    """An error that repeats the key, twice as long as anything that is kept of it."""
+    """An error that repeats the key, twice as long as what is stored of an error."""
 
     async def play(request: web.BaseRequest, question: Mapping[str, Any]) -> web.StreamResponse:
         said = key_in_all_encodings(received_key(request))
@@ -198,7 +198,7 @@ def error_with_key(status: int) -> Play:
 
 
 async def html_with_key(request: web.BaseRequest, question: Mapping[str, Any]) -> web.StreamResponse:
-    """Not JSON at all."""
+    """An HTML page instead of JSON."""
     return web.Response(
         text=f"<html>{key_in_all_encodings(received_key(request))}</html>", status=502, content_type="text/html"
     )

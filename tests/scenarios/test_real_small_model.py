@@ -66,7 +66,7 @@ def three_days(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def home(tmp_path: Path, three_days: Path) -> Path:
-    """A fresh workspace around it."""
+    """A new workspace with the small demo market."""
     shutil.copytree(three_days, tmp_path / "home" / "lake")
     return tmp_path / "home"
 
@@ -76,13 +76,13 @@ SYSTEM = 'You trade. Answer {"action": "no_op", "symbol": "SOL", "reason": "calm
 
 
 def line(observation: Observation, _: object) -> str:
-    """All that the model is told of a tick."""
+    """The one line that the prompt has about a tick."""
     return f"It is {iso(observation.at)}. Decide."
 
 
 @pytest.fixture
 def short_prompts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Prompts of two lines, made where the long ones are made."""
+    """Replaces the prompts by prompts of two lines."""
     monkeypatch.setattr(context, "compose_system", lambda *_: SYSTEM)
     monkeypatch.setattr(context, "sections", lambda: (line,))
 

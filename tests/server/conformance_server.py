@@ -36,7 +36,7 @@ def text_tool(given: Mapping[str, Any], side: BackgroundWork) -> ToolOutput:
 
 
 def failing_tool(given: Mapping[str, Any], side: BackgroundWork) -> ToolOutput:
-    """A mistake that somebody can put right."""
+    """A tool that always fails with an error of the user."""
     raise UserError("This tool intentionally returns an error for testing")
 
 

@@ -20,7 +20,7 @@ def market(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def furnished(tmp_path_factory: pytest.TempPathFactory, market: Path) -> Path:
+def prepared_folder(tmp_path_factory: pytest.TempPathFactory, market: Path) -> Path:
     """A folder with a skill and a workspace with the demo market and two runs in it."""
     folder = tmp_path_factory.mktemp("furnished")
     server_workspace = make_server_workspace(folder, market)

@@ -340,7 +340,7 @@ def test_it_ships_approved_and_answers_over_stdio_as_the_catalogue_starts_it() -
 
 
 async def wait_for_listener(port: int) -> None:
-    """Return when somebody takes connections there."""
+    """Return when a server accepts connections on a port."""
     async with asyncio.timeout(60):
         while True:
             try:

@@ -185,27 +185,30 @@ def assert_reading_changes_nothing(folder: Path, examples: int) -> None:
     assert answered == READING
 
 
-def test_without_writing_no_tool_changes_anything(furnished: Path) -> None:
-    assert_reading_changes_nothing(furnished, 15)
+def test_without_writing_no_tool_changes_anything(prepared_folder: Path) -> None:
+    assert_reading_changes_nothing(prepared_folder, 15)
 
 
 @pytest.mark.proof
-def test_without_writing_no_tool_changes_anything_in_full(furnished: Path) -> None:
-    assert_reading_changes_nothing(furnished, 1_500)
+def test_without_writing_no_tool_changes_anything_in_full(prepared_folder: Path) -> None:
+    assert_reading_changes_nothing(prepared_folder, 1_500)
 
 
-def test_without_writing_the_tools_that_write_do_not_exist(furnished: Path) -> None:
+def test_without_writing_the_tools_that_write_do_not_exist(prepared_folder: Path) -> None:
     async def ask(client: Client) -> None:
         for name in WRITING:
             with pytest.raises(MCPError) as caught:
                 await client.call_tool(name, {"text": SKILL})
             assert caught.value.error.code == INVALID_PARAMS
 
-    with_client(workspace_of(furnished), ask)
+    with_client(workspace_of(prepared_folder), ask)
 
 
-def test_a_database_that_is_only_looked_at_refuses_to_be_written(furnished: Path) -> None:
-    with look_into(workspace_of(furnished).settings) as workspace, pytest.raises(UserError, match="cannot be written"):
+def test_a_database_that_is_only_looked_at_refuses_to_be_written(prepared_folder: Path) -> None:
+    with (
+        look_into(workspace_of(prepared_folder).settings) as workspace,
+        pytest.raises(UserError, match="cannot be written"),
+    ):
         workspace.skills.save("another", "digest", b"{}")
 
 
@@ -237,7 +240,7 @@ def test_looking_at_an_empty_folder_leaves_it_empty(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_every_tool_says_what_it_may_do_and_bounds_what_it_takes(furnished: Path) -> None:
+def test_every_tool_says_what_it_may_do_and_bounds_what_it_takes(prepared_folder: Path) -> None:
     async def ask(client: Client) -> None:
         for tool in (await client.list_tools()).tools:
             require_known(tool.name, tool.input_schema)
@@ -246,7 +249,7 @@ def test_every_tool_says_what_it_may_do_and_bounds_what_it_takes(furnished: Path
             assert tool.annotations.destructive_hint is False
             assert tool.description
 
-    with_client(workspace_of(furnished, writes=True), ask)
+    with_client(workspace_of(prepared_folder, writes=True), ask)
 
 
 def test_a_decision_that_was_asked_for_shows_the_question_as_data(server_workspace: ServerWorkspace) -> None:

@@ -109,9 +109,9 @@ def test_a_key_leaves_in_no_answer(server_workspace: ServerWorkspace) -> None:
 
 
 def test_a_run_that_is_stopped_is_kept_and_ends_in_the_same_digest(
-    server_workspace: ServerWorkspace, furnished: Path
+    server_workspace: ServerWorkspace, prepared_folder: Path
 ) -> None:
-    undisturbed = read_tools.list_runs(workspace_of(furnished), {}, BackgroundWork()).values or {}
+    undisturbed = read_tools.list_runs(workspace_of(prepared_folder), {}, BackgroundWork()).values or {}
     # a stand-in is asked at every tick, so there is one to stop at
     asked = {"skill": "crossing.yaml", "model": "standin/analyst", **RANGE}
     whole = write_tools.run_backtest(server_workspace, asked, BackgroundWork()).values or {}
@@ -176,9 +176,11 @@ def test_a_client_that_cancels_stops_the_run(server_workspace: ServerWorkspace) 
 
 
 @pytest.mark.parametrize("tool", ["run_backtest", "fork_run"])
-def test_a_model_that_costs_money_needs_a_limit(tool: str, furnished: Path, server_workspace: ServerWorkspace) -> None:
+def test_a_model_that_costs_money_needs_a_limit(
+    tool: str, prepared_folder: Path, server_workspace: ServerWorkspace
+) -> None:
     if tool == "fork_run":
-        server_workspace = replace(workspace_of(furnished), writes=True)
+        server_workspace = replace(workspace_of(prepared_folder), writes=True)
     before = file_digests(server_workspace.home)
     (first, *_) = run_ids(server_workspace) if tool == "fork_run" else [""]
     arguments = {"skill": "crossing.yaml", **RANGE} if tool == "run_backtest" else {"run": first, "at": "2025-03-18"}
@@ -194,7 +196,7 @@ def test_a_model_that_costs_money_needs_a_limit(tool: str, furnished: Path, serv
     }
 
 
-def test_wrong_arguments_are_reported_in_one_line(furnished: Path) -> None:
+def test_wrong_arguments_are_reported_in_one_line(prepared_folder: Path) -> None:
     async def ask(client: Client) -> None:
         assert "unknown argument 'rn'; did you mean run?" in await call_refused(client, "show_run", rn="3")
         assert "limit must be at most 100" in await call_refused(client, "list_runs", limit=10**9)
@@ -203,7 +205,7 @@ def test_wrong_arguments_are_reported_in_one_line(furnished: Path) -> None:
             client, "explain_decision", run=run_ids(server_workspace)[0], tick="9999999-01-01"
         )
 
-    server_workspace = workspace_of(furnished)
+    server_workspace = workspace_of(prepared_folder)
     with_client(server_workspace, ask)
 
 

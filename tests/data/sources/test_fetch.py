@@ -11,7 +11,7 @@ from pitboss.data.fetch import LONGEST_RETRY_AFTER_S, Query, address
 
 
 def pauses(retry_after: str | None, failures: int = 1) -> list[float]:
-    """The pauses before a server answers that first replies with 429 so many times."""
+    """The pauses of a client whose server first replies with 429 this many times."""
     replies = iter([429] * failures + [200])
 
     async def reply(_request: web.Request) -> web.Response:

@@ -207,7 +207,7 @@ def test_a_schema_that_the_provider_refuses_is_asked_for_in_words_from_then_on()
 def continue_conversation(
     kind: Kind, body: Any, request: ModelRequest = ASK, model: str = ""
 ) -> tuple[ModelReply, Any]:
-    """Ask, answer the calls, ask again; the first reply and what the vendor saw of its own turn."""
+    """Send a request, answer its tool calls, send again; the first reply, and how it was sent back to the vendor."""
 
     async def talk(native: Any, _: Any) -> ModelReply:
         first: ModelReply = await native.complete(request)

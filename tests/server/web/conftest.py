@@ -19,7 +19,7 @@ ADDRESS = "http://127.0.0.1:8700"
 
 
 @pytest.fixture(autouse=True)
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+def long_page_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages wait until they are composed, however long that takes on a busy machine."""
     monkeypatch.setattr(run_access, "PATIENCE_S", 300.0)
 

@@ -36,7 +36,7 @@ pytestmark = pytest.mark.usefixtures("no_workers")
 
 @pytest.fixture
 def paid_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A model that nobody answers for, and a limit above which costs have to be confirmed."""
+    """A model at an unreachable address, and a limit above which costs have to be confirmed."""
     monkeypatch.setenv("PITBOSS_CONFIRM_ABOVE_USD", "0.5")
     unreachable = "http://127.0.0.1:9/v1"
     for name, value in (("LLM_BASE_URL", unreachable), ("LLM_API_KEY", "test-key-123456"), ("LLM_MODEL", "fake")):
@@ -295,7 +295,7 @@ def test_a_worker_finds_the_run_to_be_replayed_among_those_of_the_owner(
     journal = journal_of(workspace, stored)
     state = journal.latest_state()
     assert state is not None
-    # the run of somebody else whose id begins in the same way
+    # a run of another owner whose id begins in the same way
     insert_run(
         workspace.database, replace(stored, id=first[:4] + "f" * 8, owner="anna"), list(journal.records()), state[1]
     )

@@ -88,7 +88,7 @@ def test_a_search_is_carried_on_by_workers_from_the_results_so_far(client: TestC
     assert (between["runs"], between["expected_runs"], between["is_ended"]) == (first, 6, False)
     assert "The report follows" in client.get(f"/studies/{study_id}").text
 
-    run_queued_with_worker(workspace)  # it makes the step that nobody has made before
+    run_queued_with_worker(workspace)  # it makes the step that was still missing
     progress = client.get(f"/api/studies/{study_id}/progress").json()
     assert progress["is_ended"] is True
     document = client.get(f"/api/studies/{study_id}/result").json()

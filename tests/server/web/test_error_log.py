@@ -60,9 +60,9 @@ def failing(client: TestClient, error: Exception) -> TestClient:
         raise error
 
     app.add_api_route("/api/broken/{name}", fail, methods=["POST"])
-    patient = TestClient(app, base_url=ADDRESS, raise_server_exceptions=False)
-    patient.headers["Authorization"] = client.headers["Authorization"]
-    return patient
+    quiet_client = TestClient(app, base_url=ADDRESS, raise_server_exceptions=False)
+    quiet_client.headers["Authorization"] = client.headers["Authorization"]
+    return quiet_client
 
 
 def test_a_bug_is_logged_once_with_its_traceback_and_without_secrets(client: TestClient, log: LogFile) -> None:

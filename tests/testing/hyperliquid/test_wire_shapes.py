@@ -16,7 +16,7 @@ NUMBER = "a number in a string"
 
 
 def shape(value: Any) -> Any:
-    """The form of a JSON value: keys and types; numbers in strings are told apart from other strings."""
+    """The form of a JSON value: keys and types; numbers in strings are a type of their own."""
     if isinstance(value, dict):
         return {key: shape(item) for key, item in value.items()}
     if isinstance(value, list):

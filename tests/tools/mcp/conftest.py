@@ -1,4 +1,4 @@
-"""A mark of its own for each process that runs tests of this package: they are forked after this module was imported."""
+"""A unique mark for each process that runs tests of this package: they are forked after this module was imported."""
 
 import os
 import time
@@ -10,5 +10,5 @@ from tools.mcp.mcp_connections import MARK
 
 @pytest.fixture(autouse=True, scope="session")
 def unique_process_mark() -> None:
-    """What is left over of another process is not left over here."""
+    """Keeps leftover processes of other test processes out of the checks of this one."""
     MARK["PITBOSS_TEST_MARK"] = f"mark-{os.getpid()}-{time.monotonic_ns()}"

@@ -127,7 +127,7 @@ ANNOUNCED = {"changed-definition", "removed-tool"}
 
 TIMEOUT_S = 0.5
 PATIENT_S = 10.0
-"""Where an answer or a failure is to come, and nobody is to be waited for: a busy machine may take its time."""
+"""The timeout of calls that must not time out, however busy the machine is."""
 HANGS_S = 60.0
 """A question that takes as long as this hangs, however busy the machine is."""
 LOW: dict[str, Any] = {"grace_s": 0.2, "flood_bytes": 16 * 2**20, "messages": 1_000}
@@ -153,7 +153,7 @@ async def tick(
 
 
 async def wait_for_notices() -> None:
-    """Time for what a server sends behind its list of tools."""
+    """Wait for messages that a server sends after its list of tools."""
     for _ in range(3):
         await asyncio.sleep(0.01)
 
@@ -169,12 +169,12 @@ HIDE = ValueRedactor(["canary-0123456789"]).hide
 
 
 def deadline(outcome: str) -> float:
-    """Of the question: short where the server is to use it up."""
+    """The timeout of a call: short where the server is expected to exceed it."""
     return TIMEOUT_S if SLOW in outcome else PATIENT_S
 
 
 def run_stdio_tick(behaviour: str) -> str:
-    """One tick with a server on standard input and output, and everything that must hold after it."""
+    """Run one tick with a server on standard input and output, and check what must hold after it."""
     entry = hostile_entry(behaviour, timeout_s=deadline(OUTCOMES[behaviour]))
     early = OUTCOMES[behaviour].startswith("^NOTE") and "did not answer" in OUTCOMES[behaviour]
     limits = ServerLimits(connect_s=TIMEOUT_S if early else 10.0, **LOW)

@@ -218,7 +218,7 @@ def toml(value: Any) -> str:
 
 
 def in_watched_process(work: Callable[..., Result], *arguments: Any) -> Result:
-    """Do something where `recorded_processes` hears of every program that is started.
+    """Do something while `recorded_processes` records every program that is started.
 
     An audit hook cannot be taken out again, and would slow down every later test of this process.
     """
@@ -230,7 +230,7 @@ def in_watched_process(work: Callable[..., Result], *arguments: Any) -> Result:
 
 
 def play_rounds(count: int, seed: int, folder: Path) -> int:
-    """How many programs were started in so many rounds."""
+    """The number of programs that were started in `count` rounds."""
     play = Play(seed, folder)
 
     async def rounds() -> None:

@@ -39,7 +39,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="what is left is
 
 
 def process_output(argv: tuple[str, ...], limits: ServerLimits = LIMITS) -> tuple[list[bytes], list[str], str]:
-    """The lines of a process, why they ended, and its last words."""
+    """The lines of a process, why they ended, and the end of its standard error."""
     why: list[str] = []
 
     async def listen() -> tuple[list[bytes], str]:

@@ -56,42 +56,42 @@ def case_of(raw: dict[str, Any], seen: AgentWorld) -> Any:
     return CommunityRuleBook(CAPS, seen, 1_000).case(action, problems)
 
 
-def request_approval(place: WorkspaceOptions, raw: dict[str, Any], run_id: str = "run1") -> Any:
+def request_approval(options: WorkspaceOptions, raw: dict[str, Any], run_id: str = "run1") -> Any:
     case = case_of(raw, world())
-    with place.workspace() as workspace:
+    with options.workspace() as workspace:
         return workspace.approval_requests.ask(
             case.approval_key, run_id, "community", "alpha", approval_content(case), 3_600_000
         )
 
 
-def run_approvals(place: WorkspaceOptions, *arguments: str) -> int:
+def run_approvals(options: WorkspaceOptions, *arguments: str) -> int:
     command, bound, ignored = APP.parse_args(["approvals", *arguments], print_error=False, exit_on_error=False)
-    return command(*bound.args, **bound.kwargs, **dict.fromkeys(ignored, place))
+    return command(*bound.args, **bound.kwargs, **dict.fromkeys(ignored, options))
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> WorkspaceOptions:
+def options(tmp_path: Path) -> WorkspaceOptions:
     return WorkspaceOptions(tmp_path / "home", None)
 
 
 def test_a_workspace_without_requests_says_so_and_is_not_created(
-    place: WorkspaceOptions, capsys: pytest.CaptureFixture[str]
+    options: WorkspaceOptions, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run_approvals(place, "list") == 0
+    assert run_approvals(options, "list") == 0
     assert capsys.readouterr().out == "nothing waits for an approval\n"
-    assert place.home is not None
-    assert not place.home.exists()
+    assert options.home is not None
+    assert not options.home.exists()
     with pytest.raises(UserError, match="no request"):
-        run_approvals(place, "approve", "3f2a")
-    assert not place.home.exists()
+        run_approvals(options, "approve", "3f2a")
+    assert not options.home.exists()
 
 
 def test_the_list_shows_what_would_be_sent_in_plain_words(
-    place: WorkspaceOptions, capsys: pytest.CaptureFixture[str]
+    options: WorkspaceOptions, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    request = request_approval(place, payment())
-    request_approval(place, payment())
-    assert run_approvals(place, "list") == 0
+    request = request_approval(options, payment())
+    request_approval(options, payment())
+    assert run_approvals(options, "list") == 0
     printed = capsys.readouterr().out.splitlines()
     assert printed[0].startswith(f"{request.id[:12]}  pending until ")
     assert printed[0].endswith(", 2 times")
@@ -103,7 +103,7 @@ def test_the_list_shows_what_would_be_sent_in_plain_words(
         f"  with   argument 1: {LARGE}",
         "  with   argument 2: two lines �[31m�red",
     ]
-    assert run_approvals(place, "list", "--json") == 0
+    assert run_approvals(options, "list", "--json") == 0
     row = json.loads(capsys.readouterr().out)[0]
     assert (row["id"], row["state"], row["times_asked"], row["decided_at"]) == (request.id, "pending", 2, None)
     assert row["transaction"]["args"][0] == LARGE
@@ -111,16 +111,16 @@ def test_the_list_shows_what_would_be_sent_in_plain_words(
 
 
 def test_the_approved_transaction_passes_the_rule_in_its_run_and_no_other_does(
-    place: WorkspaceOptions, capsys: pytest.CaptureFixture[str]
+    options: WorkspaceOptions, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def code(raw: dict[str, Any], seen: AgentWorld) -> str | None:
-        with place.workspace() as workspace:
+        with options.workspace() as workspace:
             seen = replace(seen, approved=workspace.approval_requests.approved("run1"))
         return guard(CommunityRuleBook(CAPS, seen, 2_000), {}, raw, 2_000).verdict.code
 
-    request = request_approval(place, payment())
+    request = request_approval(options, payment())
     assert code(payment(), world()) == "C17_APPROVAL"
-    assert run_approvals(place, "approve", request.id[:8], "--json") == 0
+    assert run_approvals(options, "approve", request.id[:8], "--json") == 0
     assert json.loads(capsys.readouterr().out)["state"] == "approved"
     assert code(payment(), world()) is None
     assert code(payment(value="1500000000000000002"), world()) == "C17_APPROVAL"
@@ -134,15 +134,15 @@ def test_what_the_same_words_call_is_part_of_the_key() -> None:
     assert len(keys) == 3
 
 
-def test_decisions_are_made_once(place: WorkspaceOptions, capsys: pytest.CaptureFixture[str]) -> None:
-    request = request_approval(place, payment())
-    assert run_approvals(place, "deny", request.id) == 0
+def test_decisions_are_made_once(options: WorkspaceOptions, capsys: pytest.CaptureFixture[str]) -> None:
+    request = request_approval(options, payment())
+    assert run_approvals(options, "deny", request.id) == 0
     assert "denied" in capsys.readouterr().out
     with pytest.raises(UserError, match="already denied"):
-        run_approvals(place, "approve", request.id)
-    assert run_approvals(place, "list") == 0
+        run_approvals(options, "approve", request.id)
+    assert run_approvals(options, "list") == 0
     assert capsys.readouterr().out == "nothing waits for an approval\n"
-    assert run_approvals(place, "list", "--all", "--json") == 0
+    assert run_approvals(options, "list", "--all", "--json") == 0
     assert [row["state"] for row in json.loads(capsys.readouterr().out)] == ["denied"]
 
 

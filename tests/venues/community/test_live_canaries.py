@@ -43,7 +43,7 @@ GITHUB_TOKEN = "ghp-Canary-9876543210"
 
 
 def scenario(texts: list[str]) -> dict[str, Any]:
-    """A forum in which somebody has written every secret: into the source, the description, threads and comments."""
+    """A forum with every secret in the source, the description, threads and comments."""
     posts = [{"id": "first", "author": "mallory", "title": "Keys", "body": texts[0]}]
     posts += [
         {"id": f"c{number}", "at": f"{number}s", "author": "mallory", "thread": "first", "body": text}
@@ -96,7 +96,7 @@ def services(plays: list[Play]) -> Iterator[tuple[FakeProvider, FakeGithub]]:
 
 
 def scripted_plays(forum_server: RunningForum, texts: list[str]) -> list[Play]:
-    """What the model says, heartbeat by heartbeat: every secret, in every place."""
+    """The model's reply of each heartbeat, with every secret in every place."""
     slug, thread = forum_server.seeded["community"]["slug"], forum_server.thread("DISCUSSION")
 
     def act(*actions: Mapping[str, Any], reason: str) -> Play:

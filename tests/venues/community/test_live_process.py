@@ -90,7 +90,7 @@ def serving_model(model: DepositingModel) -> Iterator[str]:
 
 
 class KillingNode:
-    """Takes the second transaction of an account, looks through the memory of its sender, and kills it before it hears of it."""
+    """Executes the second transaction of an account, searches the memory of its sender, and kills it before it replies."""
 
     def __init__(self, scene: VaultChain) -> None:
         self.answer = scene.node.answer

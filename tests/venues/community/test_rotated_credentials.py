@@ -1,4 +1,4 @@
-"""A credential that ends between a lost answer and the next attempt: what was made before is told after the next start."""
+"""A credential that is revoked between a lost answer and the next attempt: the write is reported after the next start."""
 
 import asyncio
 

@@ -292,7 +292,7 @@ TEXTS = st.one_of(st.just("text"), st.just("x" * 181), st.just(""), st.just("ğŸ˜
 
 
 class ForumMachine(RuleBasedStateMachine):
-    """Random events; beside the forum a plain record of who was allowed to do what."""
+    """Random events, compared with an independent record of what each wallet was allowed to do."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -210,7 +210,7 @@ def policy(stage: VaultChain) -> EvmPolicy:
 
 @contextmanager
 def vault_chain(home: Path, hostile_text: str = "Are deposits safe?") -> Iterator[VaultChain]:
-    """A new chain, and a forum server whose community lists its contracts and in which somebody has posted a text."""
+    """A new chain, and a forum server whose community lists its contracts and has a thread with a hostile text."""
     node = EmbeddedEvmNode()
     vault, echo = deploy(node, VAULT["bytecode"]), deploy(node, ECHO_CODE)
     call_node(

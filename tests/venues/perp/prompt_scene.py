@@ -138,6 +138,6 @@ def make_position(symbol: str, size: str, entry: str, **more: Any) -> Position:
 
 
 def headline(text: str, minutes_ago: int = 10, source: str = "wire", **more: Any) -> NewsItem:
-    """News published and available so many minutes before NOW."""
+    """News published and available this many minutes before NOW."""
     at = NOW - minutes_ago * MINUTE_MS
     return NewsItem(at, at, source, text, **more)

@@ -118,7 +118,7 @@ def observe(
 
 
 def judge_of(observation: Observation) -> Any:
-    """The real engine's opinion about an intent at this observation."""
+    """The verdict of the real engine on an intent at this observation."""
     state = State(observation.world, memory=NO_MEMORY)
 
     def judge(intent: Any) -> Verdict:
@@ -128,5 +128,5 @@ def judge_of(observation: Observation) -> Any:
 
 
 def fail_if_judged(intent: Any) -> Verdict:
-    """A judge for deciders that must not ask."""
+    """A judge for deciders that must not call it."""
     raise AssertionError("the engine was asked")

@@ -21,7 +21,7 @@ def bar(opens: float, high: float, low: float, close: float, number: int = 0) ->
     return NOON + number * BASE, opens, high, low, close
 
 
-def holding(
+def world_with_position(
     tape: Any,
     size: str = "100",
     stop: str | None = None,
@@ -63,7 +63,7 @@ def fills(world: PerpWorld, tape: Any, terms: TradingTerms = PLAIN) -> list[tupl
 )
 def test_a_stop_fires_when_touched_and_at_the_open_on_a_gap(size: str, row: Row, expected: list[Any]) -> None:
     tape = make_tape_of({"AAA": [row]})
-    assert fills(holding(tape, size, stop="9.5" if size == "100" else "10.5"), tape) == expected
+    assert fills(world_with_position(tape, size, stop="9.5" if size == "100" else "10.5"), tape) == expected
 
 
 @pytest.mark.parametrize(
@@ -82,12 +82,12 @@ def test_a_take_profit_needs_a_price_strictly_beyond_it_or_an_open_at_it(
     size: str, row: Row, expected: list[Any]
 ) -> None:
     tape = make_tape_of({"AAA": [row]})
-    assert fills(holding(tape, size, goal="10.5" if size == "100" else "9.5"), tape) == expected
+    assert fills(world_with_position(tape, size, goal="10.5" if size == "100" else "9.5"), tape) == expected
 
 
 def test_in_a_bar_that_touches_both_the_stop_comes_first() -> None:
     tape = make_tape_of({"AAA": [bar(10, 12, 9, 11)]})
-    assert fills(holding(tape, stop="9.5", goal="10.5"), tape) == [("AAA", "stop", "9.5")]
+    assert fills(world_with_position(tape, stop="9.5", goal="10.5"), tape) == [("AAA", "stop", "9.5")]
 
 
 def test_a_resting_limit_that_a_later_bar_opens_through_makes_and_a_fresh_one_takes() -> None:
@@ -128,14 +128,14 @@ def test_market_orders_fill_before_limits_and_both_in_the_order_they_were_sent()
 
 def test_an_open_that_meets_an_opposite_position_is_cancelled_with_its_reason() -> None:
     tape = make_tape_of({"AAA": [bar(10, 10.5, 9.9, 10)]})
-    world = submit(holding(tape), OrderRequest("market", "AAA", -1, Decimal(5), 1), NOON)[0]
+    world = submit(world_with_position(tape), OrderRequest("market", "AAA", -1, Decimal(5), 1), NOON)[0]
     (receipt,) = advance(world, PLAIN, tape, 0, 1).receipts
     assert (receipt.kind, receipt.facts["reason"]) == ("cancelled", "opposite_position")
 
 
 def test_a_liquidation_cancels_orders_and_records_what_cash_could_not_pay() -> None:
     tape = make_tape_of({"AAA": [bar(10, 10.5, 9, 10), bar(5, 5, 5, 5, 1)]})
-    world = replace(holding(tape, "10000"), cash=Decimal(30_000))
+    world = replace(world_with_position(tape, "10000"), cash=Decimal(30_000))
     world = submit(world, OrderRequest("limit", "AAA", 1, Decimal(1), 5, limit=Decimal(1)), NOON)[0]
     stretch = advance(world, PLAIN, tape, 0, 2)
     kinds = [(receipt.kind, receipt.at) for receipt in stretch.receipts if receipt.kind != "funded"]
@@ -153,23 +153,23 @@ def test_a_stop_before_the_breach_saves_the_account_and_one_after_it_does_not() 
     free = replace(PLAIN, taker_bps=Decimal(0), penalty_bps=Decimal(0))
     # 5,000 units at 10 with 5,500 of cash: maintenance is reached a little above 9.2
     for stop, reason in (("9.5", "stop"), ("8.5", "liquidation")):
-        (fill,) = fills(holding(tape, "5000", stop=stop, cash=5_500), tape, free)
+        (fill,) = fills(world_with_position(tape, "5000", stop=stop, cash=5_500), tape, free)
         assert fill[1] == reason
 
 
 def test_funding_is_due_at_the_hour_of_its_row_however_late_in_the_hour_the_row_is() -> None:
     rows = [bar(10, 10, 10, 10, number) for number in range(4)]
     tape = make_tape_of({"AAA": rows}, funding={"AAA": [(NOON + 13 * MINUTE_MS, 0.001)]})
-    (payment,) = advance(holding(tape), PLAIN, tape, 0, 1).receipts
+    (payment,) = advance(world_with_position(tape), PLAIN, tape, 0, 1).receipts
     assert (payment.kind, payment.facts["amount_usd"]) == ("funded", Decimal("1.000"))
-    assert advance(holding(tape), PLAIN, tape, 1, 4).receipts == ()
+    assert advance(world_with_position(tape), PLAIN, tape, 1, 4).receipts == ()
 
 
 def test_funding_comes_before_the_orders_of_its_bar() -> None:
     tape = make_tape_of({"AAA": [bar(10, 10, 10, 10)]}, funding={"AAA": [(NOON, 0.001)]})
     opening = submit(fresh_world(tape), OrderRequest("market", "AAA", 1, Decimal(100), 1), NOON)[0]
     assert [receipt.kind for receipt in advance(opening, PLAIN, tape, 0, 1).receipts] == ["filled"]
-    closing = submit(holding(tape), OrderRequest("close", "AAA", -1, Decimal(100)), NOON)[0]
+    closing = submit(world_with_position(tape), OrderRequest("close", "AAA", -1, Decimal(100)), NOON)[0]
     assert [receipt.kind for receipt in advance(closing, PLAIN, tape, 0, 1).receipts] == ["funded", "filled"]
 
 
@@ -179,7 +179,7 @@ def test_funding_alone_can_liquidate_in_the_middle_of_a_calm_day(rate: float) ->
     """Prices stand still and every hour costs a twenty-fifth of the notional: the look-ahead must see it coming."""
     rows = [bar(10, 10, 10, 10, number) for number in range(60)]
     tape = make_tape_of({"AAA": rows}, funding={"AAA": [(NOON + hour * HOUR_MS, rate) for hour in range(1, 5)]})
-    world = holding(tape, "1500" if rate > 0 else "-1500", cash=2_000)
+    world = world_with_position(tape, "1500" if rate > 0 else "-1500", cash=2_000)
     stretch = advance(world, PLAIN, tape, 0, 60)
     slow, receipts = world, []
     for index in range(60):
@@ -196,7 +196,7 @@ def test_a_halt_can_come_from_funding_alone_and_the_peak_may_lie_in_funding_rece
     rates = {"AAA": [(NOON + HOUR_MS, -0.2), (NOON + 2 * HOUR_MS, 0.2), (NOON + 3 * HOUR_MS, 0.1)]}
     terms = replace(PLAIN, drawdown_halt_pct=Decimal(15))
     tape = make_tape_of({"AAA": rows}, funding=rates)
-    stretch = advance(holding(tape, "1000"), terms, tape, 0, 40)
+    stretch = advance(world_with_position(tape, "1000"), terms, tape, 0, 40)
     halted = [receipt for receipt in stretch.receipts if receipt.kind == "halted"]
     assert [(receipt.at, receipt.facts["reference_usd"]) for receipt in halted] == [
         (NOON + 2 * HOUR_MS + BASE, Decimal(12_000))
@@ -212,7 +212,9 @@ def test_a_missing_bar_keeps_the_mark_and_makes_orders_wait() -> None:
         }
     )
     world = submit(
-        holding(tape, symbol="ETH", size="0.1"), OrderRequest("market", "AAA", 1, Decimal(10), 1), NOON + BASE
+        world_with_position(tape, symbol="ETH", size="0.1"),
+        OrderRequest("market", "AAA", 1, Decimal(10), 1),
+        NOON + BASE,
     )[0]
     middle = advance(world, PLAIN, tape, 0, 2)
     assert [receipt.kind for receipt in middle.receipts] == []

@@ -29,11 +29,11 @@ def tape_of(*bars: tuple[float, float, float, float, float]) -> Tape:
     return make_tape_of({"AAA": [(AT + number * BASE, *bar) for number, bar in enumerate(bars)]})
 
 
-def flat(volume: float) -> tuple[float, float, float, float, float]:
+def flat_bar(volume: float) -> tuple[float, float, float, float, float]:
     return 10.0, 10.0, 10.0, 10.0, volume
 
 
-def holding(tape: Tape, size: int, **more: Any) -> PerpWorld:
+def world_with_position(tape: Tape, size: int, **more: Any) -> PerpWorld:
     """An account that has held AAA since before, bought at 10."""
     position = Position("AAA", Decimal(size), Decimal(size) * 10, AT, **more)
     return replace(fresh_world(tape, Decimal(10**6)), positions={"AAA": position}, leverage={"AAA": 20})
@@ -63,7 +63,7 @@ def with_orders(tape: Tape, *requests: OrderRequest, world: PerpWorld | None = N
 
 
 def test_the_rest_of_a_market_order_is_cancelled() -> None:
-    tape = tape_of(flat(1_000), flat(1_000))
+    tape = tape_of(flat_bar(1_000), flat_bar(1_000))
     world = with_orders(tape, OrderRequest("market", "AAA", 1, Decimal(250), 3))
     stretch = advance(world, TERMS, tape, 0, 2)
     assert receipt_rows(stretch.receipts) == [(0, "filled", 100, "market"), (0, "cancelled", 150, "volume")]
@@ -71,13 +71,13 @@ def test_the_rest_of_a_market_order_is_cancelled() -> None:
 
 
 def test_where_nothing_trades_a_market_order_is_cancelled_whole() -> None:
-    tape = tape_of(flat(0), flat(1_000))
+    tape = tape_of(flat_bar(0), flat_bar(1_000))
     stretch = advance(with_orders(tape, OrderRequest("market", "AAA", 1, Decimal(250), 3)), TERMS, tape, 0, 2)
     assert receipt_rows(stretch.receipts) == [(0, "cancelled", 250, "volume")]
 
 
 def test_the_orders_of_a_bar_share_its_volume_in_the_order_of_submission() -> None:
-    tape = tape_of(flat(1_000))
+    tape = tape_of(flat_bar(1_000))
     orders = [OrderRequest("market", "AAA", 1, Decimal(size), 3) for size in (60, 60, 60)]
     stretch = advance(with_orders(tape, *orders), TERMS, tape, 0, 1)
     assert receipt_rows(stretch.receipts) == [
@@ -89,21 +89,21 @@ def test_the_orders_of_a_bar_share_its_volume_in_the_order_of_submission() -> No
 
 
 def test_the_room_is_rounded_down_to_the_lot() -> None:
-    tape = tape_of(flat(12.9))
+    tape = tape_of(flat_bar(12.9))
     stretch = advance(with_orders(tape, OrderRequest("market", "AAA", 1, Decimal(5), 3)), TERMS, tape, 0, 1)
     assert receipt_rows(stretch.receipts)[0] == (0, "filled", Decimal("1.2"), "market")
 
 
 def test_a_close_takes_what_it_can_and_its_rest_is_cancelled() -> None:
-    tape = tape_of(flat(1_000), flat(5_000))
-    world = with_orders(tape, OrderRequest("close", "AAA", -1, Decimal(250)), world=holding(tape, 250))
+    tape = tape_of(flat_bar(1_000), flat_bar(5_000))
+    world = with_orders(tape, OrderRequest("close", "AAA", -1, Decimal(250)), world=world_with_position(tape, 250))
     stretch = advance(world, TERMS, tape, 0, 2)
     assert receipt_rows(stretch.receipts) == [(0, "filled", 100, "market"), (0, "cancelled", 150, "volume")]
     assert stretch.world.positions["AAA"].size == 150
 
 
 def test_a_limit_works_on_with_what_is_left_and_makes_from_then_on() -> None:
-    tape = tape_of(flat(1_000), flat(0), (9.9, 9.9, 9.9, 9.9, 1_000.0), flat(9_000))
+    tape = tape_of(flat_bar(1_000), flat_bar(0), (9.9, 9.9, 9.9, 9.9, 1_000.0), flat_bar(9_000))
     world = with_orders(tape, OrderRequest("limit", "AAA", 1, Decimal(250), 3, limit=Decimal(10), stop=Decimal(9)))
     stretch = advance(world, TERMS, tape, 0, 4)
     assert receipt_rows(stretch.receipts) == [
@@ -116,14 +116,14 @@ def test_a_limit_works_on_with_what_is_left_and_makes_from_then_on() -> None:
 
 
 def test_the_rest_of_a_limit_makes_in_the_very_next_bar() -> None:
-    tape = tape_of(flat(1_000), flat(1_000))
+    tape = tape_of(flat_bar(1_000), flat_bar(1_000))
     world = with_orders(tape, OrderRequest("limit", "AAA", 1, Decimal(150), 3, limit=Decimal(10)))
     stretch = advance(world, TERMS, tape, 0, 2)
     assert [receipt.facts["liquidity"] for receipt in stretch.receipts] == ["taker", "maker"]
 
 
 def test_a_limit_whose_first_bar_had_no_volume_makes_later() -> None:
-    tape = tape_of(flat(0), flat(9_000))
+    tape = tape_of(flat_bar(0), flat_bar(9_000))
     world = with_orders(tape, OrderRequest("limit", "AAA", 1, Decimal(250), 3, limit=Decimal(10)))
     stretch = advance(world, TERMS, tape, 0, 2)
     assert [(receipt.at, receipt.facts["liquidity"]) for receipt in stretch.receipts] == [(AT + BASE, "maker")]
@@ -134,7 +134,7 @@ def test_a_touched_stop_goes_on_at_the_next_opens_also_if_the_price_comes_back()
     tape = tape_of(
         dip, (11.0, 11.0, 10.5, 11.0, 500.0), (11.5, 12.0, 11.0, 11.0, 0.0), (12.0, 12.0, 12.0, 12.0, 9_000.0)
     )
-    stretch = advance(holding(tape, 250, stop=Decimal(9)), TERMS, tape, 0, 4)
+    stretch = advance(world_with_position(tape, 250, stop=Decimal(9)), TERMS, tape, 0, 4)
     assert receipt_rows(stretch.receipts) == [
         (0, "filled", 100, "stop"),
         (1, "filled", 50, "stop"),
@@ -146,13 +146,13 @@ def test_a_touched_stop_goes_on_at_the_next_opens_also_if_the_price_comes_back()
 
 def test_a_stop_touched_without_any_volume_still_closes_at_the_next_open() -> None:
     tape = tape_of((10.0, 10.0, 8.0, 9.5, 0.0), (11.0, 11.0, 10.5, 11.0, 9_000.0))
-    stretch = advance(holding(tape, 250, stop=Decimal(9)), TERMS, tape, 0, 2)
+    stretch = advance(world_with_position(tape, 250, stop=Decimal(9)), TERMS, tape, 0, 2)
     assert receipt_rows(stretch.receipts) == [(1, "filled", 250, "stop")]
 
 
 def test_a_stop_that_goes_on_gives_way_to_a_liquidation_that_is_due() -> None:
     tape = tape_of((10.0, 10.0, 8.0, 8.0, 1_000.0), (7.0, 7.0, 7.0, 7.0, 9_000.0))
-    world = replace(holding(tape, 250, stop=Decimal(9)), cash=Decimal(560))
+    world = replace(world_with_position(tape, 250, stop=Decimal(9)), cash=Decimal(560))
     stretch = advance(world, TERMS, tape, 0, 2)
     assert receipt_rows(stretch.receipts) == [
         (0, "filled", 100, "stop"),
@@ -163,8 +163,8 @@ def test_a_stop_that_goes_on_gives_way_to_a_liquidation_that_is_due() -> None:
 
 def test_a_take_profit_waits_for_its_price_again() -> None:
     up = (10.0, 12.0, 10.0, 10.0, 1_000.0)
-    tape = tape_of(up, flat(9_000), up, up)
-    stretch = advance(holding(tape, 250, take_profit=Decimal(11)), TERMS, tape, 0, 4)
+    tape = tape_of(up, flat_bar(9_000), up, up)
+    stretch = advance(world_with_position(tape, 250, take_profit=Decimal(11)), TERMS, tape, 0, 4)
     assert receipt_rows(stretch.receipts) == [
         (0, "filled", 100, "take_profit"),
         (2, "filled", 100, "take_profit"),
@@ -175,7 +175,7 @@ def test_a_take_profit_waits_for_its_price_again() -> None:
 def test_a_liquidation_goes_on_bar_by_bar_until_nothing_is_left_and_forgives_the_debt_then() -> None:
     fall = (8.0, 8.0, 8.0, 8.0, 4_000.0)
     tape = tape_of(fall, fall, fall, fall)
-    world = replace(holding(tape, 1_000), cash=Decimal(10))
+    world = replace(world_with_position(tape, 1_000), cash=Decimal(10))
     stretch = advance(world, TERMS, tape, 0, 4)
     assert receipt_rows(stretch.receipts) == [
         (0, "filled", 400, "liquidation"),
@@ -195,14 +195,14 @@ def test_a_liquidation_goes_on_bar_by_bar_until_nothing_is_left_and_forgives_the
 
 def test_a_liquidation_that_has_closed_enough_stops() -> None:
     tape = tape_of((9.0, 9.0, 9.0, 9.0, 9_500.0), (9.0, 9.0, 9.0, 9.0, 9_500.0))
-    world = replace(holding(tape, 1_000), cash=Decimal(1_100))  # equity 100 against a maintenance of 225
+    world = replace(world_with_position(tape, 1_000), cash=Decimal(1_100))  # equity 100 against a maintenance of 225
     stretch = advance(world, replace(TERMS, penalty_bps=Decimal(0)), tape, 0, 2)
     assert receipt_rows(stretch.receipts) == [(0, "filled", 950, "liquidation"), (0, "liquidated", 1, None)]
     assert stretch.world.positions["AAA"].size == 50
 
 
 def test_an_order_that_cannot_be_paid_for_is_refused_however_little_of_it_would_fill() -> None:
-    tape = tape_of(flat(10))
+    tape = tape_of(flat_bar(10))
     world = with_orders(
         tape, OrderRequest("market", "AAA", 1, Decimal(2_000), 1), world=fresh_world(tape, Decimal(10_000))
     )
@@ -210,8 +210,8 @@ def test_an_order_that_cannot_be_paid_for_is_refused_however_little_of_it_would_
 
 
 def test_closing_at_the_end_is_a_valuation_and_needs_no_volume() -> None:
-    tape = tape_of(flat(0))
-    stretch = close_all(advance(holding(tape, 250), TERMS, tape, 0, 1).world, TERMS, AT + BASE, BASE)
+    tape = tape_of(flat_bar(0))
+    stretch = close_all(advance(world_with_position(tape, 250), TERMS, tape, 0, 1).world, TERMS, AT + BASE, BASE)
     assert stretch.world.positions == {}
 
 

@@ -246,7 +246,7 @@ def test_a_heuristic_that_leaps_does_what_it_does_when_asked_at_every_tick(
     assert counts[0] == counts[1]
 
 
-# Nobody sees what comes later -----------------------------------------------------------------------------------------
+# No look-ahead --------------------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=3)

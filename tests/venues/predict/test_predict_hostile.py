@@ -50,7 +50,7 @@ CAPS = PredictCaps(
 
 
 def hostile(rng: Random, world: PredictWorld, spot: int) -> Any:
-    """A decision as someone would send it who has read this file."""
+    """A random decision: plausible, or with wrong types, prices, sizes and references."""
     roll = rng.random()
     if roll < 0.05:
         return rng.choice([None, [], "mint", 5, {}, [[MINT]], {"decision": MINT}, {1: 2}])
@@ -76,7 +76,7 @@ def hostile(rng: Random, world: PredictWorld, spot: int) -> Any:
 
 
 def campaign(seed: int, decisions: int) -> dict[str, int]:
-    """Send so many decisions while time goes on, and look at every single thing that comes of them."""
+    """Send random decisions while time passes, and check every result."""
     rng = Random(seed)
     world = open_world(100_000 * QUOTE, 60 * QUOTE)
     at, spot, spent = NOW, SPOT, Spent()

@@ -314,7 +314,7 @@ def test_a_decision_as_json_text_is_read_where_the_model_cannot_be_made_to_call(
 
 
 def talkative_model() -> Any:
-    """A model whose every answer follows from its request: it looks, and mints what its dice say."""
+    """A model whose replies are random, seeded by the request: it calls tools, and mints at random."""
 
     def answer(request: ModelRequest) -> ModelReply:
         rng = Random(request.messages[0].text)
@@ -444,7 +444,7 @@ class CountedAccount:
 
 
 def campaign(seed: int, ticks: int) -> dict[str, int]:
-    """Hostile decisions at so many ticks, some on a fresh price and some on an old one, and what came of them."""
+    """The outcomes of hostile decisions at many ticks, some on a fresh price and some on an old one."""
     rng, spot, life = Random(seed), SPOT, CountedAccount(NOW)
     counts = {"filled": 0, "late": 0, "refused": 0}
     for number in range(ticks):

@@ -59,14 +59,14 @@ def reply(request: dict[str, Any]) -> None:
     text(request, f"you asked {request['params'].get('arguments')}")
 
 
-def heard() -> Iterator[dict[str, Any]]:
+def received_messages() -> Iterator[dict[str, Any]]:
     for line in sys.stdin.buffer:
         yield json.loads(line)
 
 
 def serve(hello: Act = greet, tools: Act | None = None, call: Act = reply) -> None:
     acts = {"initialize": hello, "tools/list": tools or offer(TOOL), "tools/call": call}
-    for message in heard():
+    for message in received_messages():
         act = acts.get(message.get("method", ""))
         if act:
             act(message)
@@ -108,11 +108,11 @@ def first(data: bytes, then: Act = reply) -> Act:
 
 
 def ask_back(method: str, params: dict[str, Any]) -> Act:
-    """Asks the client for something, and tells what the client said to that."""
+    """Sends a request to the client, and returns the reply of the client as the result."""
 
     def act(request: dict[str, Any]) -> None:
         say({"jsonrpc": "2.0", "id": "back", "method": method, "params": params})
-        for message in heard():
+        for message in received_messages():
             if message.get("id") == "back":
                 text(request, "refused" if "error" in message else "GIVEN")
                 return

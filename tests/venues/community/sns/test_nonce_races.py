@@ -25,7 +25,7 @@ CLIENTS, PROCESSES, NONCES = 64, 4, 1_000
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])
-def place(request: pytest.FixtureRequest) -> Iterator[str | None]:
+def database_address(request: pytest.FixtureRequest) -> Iterator[str | None]:
     if request.param == "sqlite":
         yield None
         return
@@ -35,16 +35,16 @@ def place(request: pytest.FixtureRequest) -> Iterator[str | None]:
 
 
 @pytest.fixture(scope="module")
-def forum_server(tmp_path_factory: pytest.TempPathFactory, place: str | None) -> Iterator[RunningForum]:
+def forum_server(tmp_path_factory: pytest.TempPathFactory, database_address: str | None) -> Iterator[RunningForum]:
     """Two processes: those of one server, and for the other database two servers, which start quicker."""
     home = tmp_path_factory.mktemp("forum")
-    if place is None:
-        with serving(home, place, processes=2) as server:
+    if database_address is None:
+        with serving(home, database_address, processes=2) as server:
             yield server
     else:
         with (
-            serving(home, place, processes=1) as server,
-            serving(home, place, processes=1, seeded=server.seeded) as other,
+            serving(home, database_address, processes=1) as server,
+            serving(home, database_address, processes=1, seeded=server.seeded) as other,
         ):
             yield replace(server, more_ports=(other.port,))
 

@@ -1,4 +1,4 @@
-"""What anybody may read of the forum, and which web pages may call it."""
+"""Reads of the forum without credentials, and the web origins that may call it."""
 
 import json
 from collections.abc import Iterator

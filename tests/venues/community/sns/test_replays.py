@@ -165,7 +165,7 @@ KINDS = (*SIGNED_BY_BOTH, *SIGNED_BY_V2_ONLY)
 
 
 def replay(replay_server: ReplayServer, version: int, count: int) -> Counter[str]:
-    """Send so many changed requests; return how many of each kind were accepted."""
+    """Send `count` changed requests; return how many of each kind were accepted."""
     chance = random.Random(9)
     accepted = Counter[str]()
     calls = captured_calls(replay_server, version)

@@ -26,7 +26,7 @@ def bars_through(*corners: tuple[int, float], tail: float = 0.0005) -> Bars:
 
 
 def inverted_bars(bars: Bars) -> Bars:
-    """The same moves the other way: 1 / price."""
+    """The inverted bars: 1 / price."""
     return Bars(bars.symbol, bars.interval, bars.interval_ms, bars.open_at, 1e4 / bars.open, 1e4 / bars.low,
                 1e4 / bars.high, 1e4 / bars.close, bars.volume)  # fmt: skip
 
@@ -126,7 +126,7 @@ def test_a_level_has_its_swings_counted_and_its_crossings_against_it() -> None:
 
 
 def comparable_shapes(chart: SwingChart, side: int = 1) -> list[tuple[object, ...]]:
-    """Shapes as comparable facts, rounded; with side −1 as they would be upside down."""
+    """Shapes as comparable rounded values; with side −1 as those of inverted bars."""
     return sorted(
         (
             shape.family,

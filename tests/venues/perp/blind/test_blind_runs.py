@@ -150,7 +150,7 @@ def run_plan(plan: list[Any], market: Market, blind: bool, hours: int, seed: int
 
 
 def recorded_events(run: BlindRun) -> list[Any]:
-    """What of the records is not about what was said to the model."""
+    """The parts of the records that do not depend on the texts the model got."""
     kept = ("proposals", "verdicts", "receipts", "equity", "before", "after", "flags")
     bodies = [codec.loads(record.covered) for record in run.records]
     return [[body.get(name) for name in kept] for body in bodies]

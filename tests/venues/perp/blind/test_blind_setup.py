@@ -55,7 +55,7 @@ def test_tools_of_other_programs_are_not_offered_and_the_run_says_so_in_one_line
     prepared = prepared_run()
 
     async def opened() -> Connections:
-        nowhere = cast("Any", None)  # no workspace: nobody may be asked for a server
+        nowhere = cast("Any", None)  # no workspace: no server may be asked
         async with connected(nowhere, prepared, VENUE.tools(), "run") as (connections, _):
             return connections
 

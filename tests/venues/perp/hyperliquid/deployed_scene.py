@@ -45,7 +45,7 @@ Intents = Sequence[Mapping[str, Any]]
 
 @dataclass
 class ScriptedAgent:
-    """Decides what it is told for each tick, after `before_order` has prepared the moment; then it holds."""
+    """Decides the given intents of each tick, after `before_order` was called; then it holds."""
 
     decisions: Sequence[Intents]
     before_order: Callable[[], None] = lambda: None

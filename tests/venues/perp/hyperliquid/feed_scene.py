@@ -106,7 +106,7 @@ class FeedScene:
         return self.sockets[-1]
 
     async def connections(self, count):
-        """Wait until there have been so many connections."""
+        """Wait until there have been this many connections."""
         async with self.connected:
             await self.connected.wait_for(lambda: len(self.sockets) >= count)
 

@@ -200,7 +200,7 @@ class Scene:
 
 
 def proposal_of(key: str) -> Proposal:
-    """A proposal of its own for each key; the broker derives the ids of orders from it."""
+    """A distinct proposal for each key; the broker derives the ids of orders from it."""
     return Proposal("open_long", reason=key)
 
 

@@ -45,7 +45,7 @@ def test_a_live_deployment_stores_the_alarm(tmp_path: Path, monkeypatch: pytest.
             process = DeploymentRun(scene.workspace, scene.deployment, epoch)
             work = asyncio.create_task(process.work())
             try:
-                while "ticks" not in process.status():  # noqa: ASYNC110 - it tells nobody
+                while "ticks" not in process.status():  # noqa: ASYNC110 - it sends no event
                     await asyncio.sleep(LOOK_S)
                 scene.exchange.approve_agent(scene.account.address, STRANGER, "stranger")
                 while (alarm := newest_alarm(scene.workspace.database, scene.deployment.id)) is None:  # noqa: ASYNC110 - stored

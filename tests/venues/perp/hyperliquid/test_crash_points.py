@@ -23,7 +23,7 @@ MOST_PASS_MS = 10_000
 
 
 def killer(label: StepLabel, after: int):
-    """A step listener that ends the process when a label was reached so many times."""
+    """A step listener that kills the process when a label is reached after `after` earlier times."""
     left = after
 
     def reached(step: StepLabel) -> None:

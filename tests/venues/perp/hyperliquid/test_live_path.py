@@ -158,7 +158,7 @@ async def run_story(watched: DeploymentViews) -> None:
 
 
 def compare_records(watched: DeploymentViews) -> None:
-    """Every fill of the exchange is in the records once, no order was placed twice, and commands are told in their order."""
+    """Every fill of the exchange is in the records once, no order was placed twice, and commands are recorded in order."""
     scene = watched.scene
     truth = scene.exchange.truth()
     assert len(watched.receipts("filled")) == truth.fills

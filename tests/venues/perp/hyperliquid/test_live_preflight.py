@@ -71,7 +71,7 @@ def skill_of(scene: GuardedScene) -> PerpSkill:
 
 @asynccontextmanager
 async def ready_workspace(scene: GuardedScene, ticks: int = TRIAL_TICKS) -> AsyncIterator[Workspace]:
-    """The workspace with everything in place: a watchdog that was heard, a webhook, and a trial on paper."""
+    """A workspace that passes every check: with a heartbeat of the watchdog, a webhook, and a trial on paper."""
     async with http_receiver() as server:
         (scene.home / "settings.toml").write_text(
             f'hyperliquid_url = "{scene.server.url}"\nnotify_webhook_url = "{server.url}/hook"\n'

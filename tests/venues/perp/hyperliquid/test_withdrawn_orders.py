@@ -28,7 +28,7 @@ class DeploymentProcess:
         self.work = asyncio.create_task(self.run.work())
 
     async def is_begun(self) -> None:
-        while "ticks" not in self.run.status():  # noqa: ASYNC110 - it tells nobody
+        while "ticks" not in self.run.status():  # noqa: ASYNC110 - it sends no event
             await asyncio.sleep(LOOK_S)
 
     def send(self, name: Command) -> OpenCommand:

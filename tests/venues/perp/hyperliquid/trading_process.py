@@ -143,7 +143,7 @@ class KillSwitch:
 
 
 def exchange_truth(url: str) -> dict[str, Any]:
-    """What the account of the exchange really has."""
+    """The actual state of the account at the exchange."""
     request = Request(f"{url}/control", b'{"do": "truth"}', {"Content-Type": "application/json"})
     with urlopen(request, timeout=60) as reply:
         return json.loads(reply.read())
@@ -180,7 +180,7 @@ def compare_first_pass(url: str, began_s: float, recovered: Callable[[], None]) 
 
 
 def replace_agent(job: Job, on_step: Callable[[StepLabel], None], feeds: list[MarketFeed]) -> None:
-    """Replace the agent, and hear of the broker's steps and of the feed."""
+    """Replace the agent, report the broker's steps to `on_step`, and put the feed into `feeds`."""
     ports, make_broker = perp_live.PerpLive.ports, perp_live.make_broker
 
     def traded(side: perp_live.PerpLive, connections: Connections) -> Ports:
@@ -221,7 +221,7 @@ def skip_waits(clock: SharedClock, feeds: list[MarketFeed]) -> None:
 
 
 def end_after(host: LiveHost, ticks: int) -> None:
-    """Stop the host after so many ticks."""
+    """Stop the host after this many ticks."""
     tick, done = Runner._tick, 0  # pyright: ignore[reportPrivateUsage]
 
     async def counted(runner: Runner, at: int) -> None:

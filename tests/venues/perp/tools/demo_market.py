@@ -53,7 +53,7 @@ def market_until(market: Market, at: int) -> Market:
 
 
 def market_with_other_future(market: Market, at: int, factor: float) -> Market:
-    """The same past, another future."""
+    """The market with the same past and another future."""
     points = {
         key: Points(each.symbol, each.kind, each.at, np.where(each.at > at, each.value * factor, each.value))
         for key, each in market.points.items()

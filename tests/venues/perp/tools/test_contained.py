@@ -77,7 +77,7 @@ def workspace(home: Path) -> Iterator[Workspace]:
 
 @pytest.fixture(scope="module")
 def context(workspace: Workspace) -> ToolContext:
-    """Somebody asks in the middle of the run."""
+    """The context of a question in the middle of the run."""
     (run,) = workspace.runs.listing(5).runs
     return asyncio.run(ask.of_run(workspace, run.id, MIDDLE))
 
@@ -124,7 +124,7 @@ def test_no_tool_changes_anything_in_read_mode(
 
 @pytest.fixture(scope="module")
 def ended_context(home: Path, tmp_path_factory: pytest.TempPathFactory, context: ToolContext) -> Iterator[ToolContext]:
-    """The same question where the run ended at that tick and the data end there too."""
+    """The context of the same question in a workspace whose run and data end at that tick."""
     other = tmp_path_factory.mktemp("ended")
     shutil.copytree(home / "lake", other / "lake")
     with open_workspace(settings_of(other)) as workspace:

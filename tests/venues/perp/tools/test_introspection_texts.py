@@ -93,7 +93,7 @@ def ask(name: str, past: Past = NO_PAST, world: PerpWorld | None = None, **argum
     )
 
 
-def holding(**positions: Position) -> PerpWorld:
+def world_with_position(**positions: Position) -> PerpWorld:
     return dataclasses.replace(make_world(), positions=positions, leverage={"BTC": 2})
 
 
@@ -206,7 +206,7 @@ def test_rejections_are_counted_by_rule_with_limit_and_use_of_the_last() -> None
 
 
 def test_a_position_is_shown_with_its_result_age_and_thesis_as_data() -> None:
-    world = holding(BTC=Position("BTC", Decimal(10), Decimal(900), START, Decimal(85), None, EVIL))
+    world = world_with_position(BTC=Position("BTC", Decimal(10), Decimal(900), START, Decimal(85), None, EVIL))
     result = json.loads(ask("get_current_position", world=world, symbol="BTC"))
     (held,) = result["positions"]
     assert (held["side"], held["entry"], held["mark"], held["unrealised_usd"]) == ("long", "90", "100", "100.00")
@@ -220,7 +220,7 @@ def test_a_position_is_shown_with_its_result_age_and_thesis_as_data() -> None:
 def test_risk_shows_the_loss_of_a_move_against_the_position_and_what_comes_first() -> None:
     long = Position("BTC", Decimal(100), Decimal(10_000), START, Decimal(97))
     short = Position("ETH", Decimal(-100), Decimal(-10_000), START)
-    result = json.loads(ask("get_position_risk", world=holding(BTC=long, ETH=short)))
+    result = json.loads(ask("get_position_risk", world=world_with_position(BTC=long, ETH=short)))
     btc, eth = result["positions"]
     assert btc["loss_if_it_moves_against"] == [
         "1%: 100.00 USD (1% of equity)",

@@ -21,13 +21,13 @@ def sui_database() -> Iterator[Database]:
 
 
 @pytest.fixture
-def start(sui_database: Database) -> Callable[..., Any]:
+def new_machine(sui_database: Database) -> Callable[..., Any]:
     """Creates a machine; the database of the one before is emptied."""
     from venues.predict.sui.writer_machine import (
         Machine,  # imported here: this file is also read where the extra is missing
     )
 
-    def made(**chain: Any) -> Machine:
+    def create(**chain: Any) -> Machine:
         return Machine(sui_database, **chain)
 
-    return made
+    return create

@@ -24,7 +24,7 @@ from venues.predict.sui.writer_machine import (
     settle_all,
 )
 
-Start = Callable[..., Machine]
+MachineFactory = Callable[..., Machine]
 
 
 class RandomFaults(dict[int, str]):
@@ -88,9 +88,9 @@ def accounted_for(machine: Machine, desk: Desk) -> None:
 @settings(max_examples=2, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @example(seed=189, share=0.1, locking=False)  # epochs passed while the index lagged
 def test_after_a_bad_day_chain_outbox_and_desk_agree_on_every_order(
-    start: Start, seed: int, share: float, locking: bool
+    new_machine: MachineFactory, seed: int, share: float, locking: bool
 ):
-    machine = start(gas_coins=2, locking=locking)
+    machine = new_machine(gas_coins=2, locking=locking)
 
     accounted_for(machine, bad_day(machine, Random(seed), 15, share))
 
@@ -99,10 +99,12 @@ def test_after_a_bad_day_chain_outbox_and_desk_agree_on_every_order(
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("share", [0.02, 0.1, 0.3])
 @pytest.mark.parametrize("locking", [False, True])
-def test_after_many_bad_days_chain_outbox_and_desk_agree_on_every_order(start: Start, share: float, locking: bool):
+def test_after_many_bad_days_chain_outbox_and_desk_agree_on_every_order(
+    new_machine: MachineFactory, share: float, locking: bool
+):
     sent = 0
     for seed in range(60):
-        machine = start(gas_coins=2, locking=locking)
+        machine = new_machine(gas_coins=2, locking=locking)
         accounted_for(machine, bad_day(machine, Random(seed), 30, share))
         sent += len(machine.entries())
     assert sent > 500

@@ -42,7 +42,7 @@ from venues.predict.sui.writer_machine import (
     settle_all,
 )
 
-Start = Callable[..., Machine]
+MachineFactory = Callable[..., Machine]
 KEYS = objects_of(PLACE, ORACLE)
 
 
@@ -110,8 +110,8 @@ def test_a_fault_of_any_question_says_that_nothing_is_known(fault: str, operatio
 
 
 @pytest.mark.parametrize("fault", ["lost", "hang", "garbage", "busy", "error"])
-def test_an_order_whose_reply_is_lost_on_the_wire_is_minted_once(start: Start, fault: str):
-    machine, desk = start(), fresh_desk()
+def test_an_order_whose_reply_is_lost_on_the_wire_is_minted_once(new_machine: MachineFactory, fault: str):
+    machine, desk = new_machine(), fresh_desk()
 
     async def go(url: str) -> Any:
         chain = GraphqlChain(url, 2.0 if fault == "hang" else 20.0)
@@ -173,7 +173,7 @@ JSON = st.recursive(
 
 
 def mutated_document(value: Any, data: st.DataObject) -> Any:
-    """The same document with something else at one place, however deep."""
+    """The document with a random value at one place of any depth."""
     if isinstance(value, dict) and value and data.draw(st.integers(0, 3)):
         key = data.draw(st.sampled_from(sorted(value)))
         return {**value, key: mutated_document(value[key], data)}
@@ -184,7 +184,7 @@ def mutated_document(value: Any, data: st.DataObject) -> Any:
 
 
 def replies() -> dict[str, tuple[Any, Callable[[Any], Any]]]:
-    """A whole reply to each question, and who reads it."""
+    """A complete reply to each query, and the method that reads it."""
     chain = FakeChain(ADDRESS)
     node = Node(chain)
     ground = run(chain.read_basis(KEYS, ADDRESS))

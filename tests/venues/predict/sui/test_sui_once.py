@@ -22,7 +22,7 @@ from venues.predict.sui.writer_machine import (
     settle_all,
 )
 
-Start = Callable[..., Machine]
+MachineFactory = Callable[..., Machine]
 CHAINS: dict[str, dict[str, Any]] = {
     "plain": {},
     "lagging": {"lag": 3},
@@ -65,15 +65,15 @@ def story(
     return count_consistent_mints(machine, settle_all(machine, desk, since), fresh_desk())
 
 
-def healthy(start: Start, chain: dict[str, Any]) -> list[str]:
+def healthy(new_machine: MachineFactory, chain: dict[str, Any]) -> list[str]:
     """The calls of a life in which nothing breaks."""
     injector = FaultInjector()
-    first_life(start(**chain), injector, True)
+    first_life(new_machine(**chain), injector, True)
     return injector.calls
 
 
-def test_an_order_is_minted_and_chain_outbox_and_desk_agree(start: Start):
-    machine, desk = start(), fresh_desk()
+def test_an_order_is_minted_and_chain_outbox_and_desk_agree(new_machine: MachineFactory):
+    machine, desk = new_machine(), fresh_desk()
 
     with machine.process() as broker:
         placed = run(broker.submit(desk, mint_request(), TICK))
@@ -85,8 +85,8 @@ def test_an_order_is_minted_and_chain_outbox_and_desk_agree(start: Start):
     assert count_consistent_mints(machine, placed.world, desk) == 1
 
 
-def test_the_same_order_submitted_twice_is_minted_once(start: Start):
-    machine, desk = start(), fresh_desk()
+def test_the_same_order_submitted_twice_is_minted_once(new_machine: MachineFactory):
+    machine, desk = new_machine(), fresh_desk()
 
     with machine.process() as broker:
         first = run(broker.submit(desk, mint_request(), TICK))
@@ -99,8 +99,8 @@ def test_the_same_order_submitted_twice_is_minted_once(start: Start):
     assert count_consistent_mints(machine, first.world, desk) == 1
 
 
-def test_every_step_of_the_writer_is_among_the_calls_that_are_broken(start: Start):
-    calls = healthy(start, {})
+def test_every_step_of_the_writer_is_among_the_calls_that_are_broken(new_machine: MachineFactory):
+    calls = healthy(new_machine, {})
 
     assert {name.split(".")[0] for name in calls} == {"chain", "outbox", "signer"}
     assert [name for name in calls if name in ("signer.sign", "outbox.sign", "outbox.send", "chain.execute")] == [
@@ -124,13 +124,15 @@ def cases() -> list[Any]:
 
 
 @pytest.mark.parametrize(("chain", "again"), cases())
-def test_no_single_fault_mints_twice_and_outbox_and_desk_agree_with_the_chain(start: Start, chain: str, again: bool):
-    calls = healthy(start, CHAINS[chain])
+def test_no_single_fault_mints_twice_and_outbox_and_desk_agree_with_the_chain(
+    new_machine: MachineFactory, chain: str, again: bool
+):
+    calls = healthy(new_machine, CHAINS[chain])
     minted: dict[tuple[int, str, bool], int] = {}
 
     for number, kind in possible_faults(calls):
         for stored in (False,) if again else (False, True):
-            machine = start(**CHAINS[chain])
+            machine = new_machine(**CHAINS[chain])
             minted[number, kind, stored] = story(machine, FaultInjector({number: kind}), FaultInjector(), stored, again)
 
     assert set(minted.values()) == ({1} if again else {0, 1})
@@ -144,43 +146,46 @@ def test_no_single_fault_mints_twice_and_outbox_and_desk_agree_with_the_chain(st
 @pytest.mark.parametrize("again", [False, True], ids=["once", "again"])
 @given(data=st.data())
 @SHARED
-def test_no_two_faults_in_two_lives_mint_twice(start: Start, stored: bool, again: bool, data: st.DataObject):
+def test_no_two_faults_in_two_lives_mint_twice(
+    new_machine: MachineFactory, stored: bool, again: bool, data: st.DataObject
+):
     chain = CHAINS[data.draw(st.sampled_from(sorted(CHAINS)))]
-    first = data.draw(st.sampled_from(possible_faults(healthy(start, chain))))
+    first = data.draw(st.sampled_from(possible_faults(healthy(new_machine, chain))))
     wait_ms = data.draw(st.sampled_from([1_000, 31_000, 61_000]))
     counting = FaultInjector()
-    story(start(**chain), FaultInjector(dict([first])), counting, stored, again, wait_ms)
+    story(new_machine(**chain), FaultInjector(dict([first])), counting, stored, again, wait_ms)
     second = data.draw(st.sampled_from(possible_faults(counting.calls)))
 
     assert (
-        story(start(**chain), FaultInjector(dict([first])), FaultInjector(dict([second])), stored, again, wait_ms) <= 1
+        story(new_machine(**chain), FaultInjector(dict([first])), FaultInjector(dict([second])), stored, again, wait_ms)
+        <= 1
     )
 
 
 @given(data=st.data())
 @SHARED
-def test_no_two_faults_in_one_life_mint_twice(start: Start, data: st.DataObject):
+def test_no_two_faults_in_one_life_mint_twice(new_machine: MachineFactory, data: st.DataObject):
     chain = CHAINS[data.draw(st.sampled_from(sorted(CHAINS)))]
-    number, kind = data.draw(st.sampled_from(possible_faults(healthy(start, chain))))
+    number, kind = data.draw(st.sampled_from(possible_faults(healthy(new_machine, chain))))
     counting = FaultInjector({number: kind})
-    story(start(**chain), counting, FaultInjector(), True, True)
+    story(new_machine(**chain), counting, FaultInjector(), True, True)
     later = [fault for fault in possible_faults(counting.calls) if fault[0] > number]
     faults = dict([(number, kind), *([data.draw(st.sampled_from(later))] if later else [])])
 
-    assert story(start(**chain), FaultInjector(faults), FaultInjector(), data.draw(st.booleans()), True) <= 1
+    assert story(new_machine(**chain), FaultInjector(faults), FaultInjector(), data.draw(st.booleans()), True) <= 1
 
 
 @pytest.mark.chaos
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("chain", CHAINS)
 @pytest.mark.parametrize("wait_ms", [1_000, 61_000])
-def test_no_pair_of_faults_at_all_mints_twice(start: Start, chain: str, wait_ms: int):
+def test_no_pair_of_faults_at_all_mints_twice(new_machine: MachineFactory, chain: str, wait_ms: int):
     stories = 0
-    for first in possible_faults(healthy(start, CHAINS[chain])):
+    for first in possible_faults(healthy(new_machine, CHAINS[chain])):
         counting = FaultInjector()
-        story(start(**CHAINS[chain]), FaultInjector(dict([first])), counting, False, True, wait_ms)
+        story(new_machine(**CHAINS[chain]), FaultInjector(dict([first])), counting, False, True, wait_ms)
         for second in possible_faults(counting.calls):
             injectors = FaultInjector(dict([first])), FaultInjector(dict([second]))
-            assert story(start(**CHAINS[chain]), *injectors, False, True, wait_ms) <= 1, (first, second)
+            assert story(new_machine(**CHAINS[chain]), *injectors, False, True, wait_ms) <= 1, (first, second)
             stories += 1
     assert stories > 1_000

@@ -36,7 +36,7 @@ from venues.predict.sui.writer_machine import (
     settle_all,
 )
 
-Start = Callable[..., Machine]
+MachineFactory = Callable[..., Machine]
 NEVER = 0
 
 
@@ -46,7 +46,7 @@ def submit_order(machine: Machine, request: Any, desk: Any = None, injector: Fau
 
 
 def price_mover(machine: Machine, when: str, spot: int) -> FaultInjector:
-    """The market moves right before a call."""
+    """An injector that moves the market right before a call."""
 
     def move(name: str) -> None:
         if name == when:
@@ -67,7 +67,7 @@ class FaultsByName(dict[int, str]):
 
 
 def faults_by_name(faults: dict[str, str], before: Callable[[str], None] = lambda name: None) -> FaultInjector:
-    """Breaks every call of these names."""
+    """An injector that breaks every call of these names."""
     found = FaultsByName(faults)
 
     def note(name: str) -> None:
@@ -78,12 +78,14 @@ def faults_by_name(faults: dict[str, str], before: Callable[[str], None] = lambd
 
 
 def lost_calls(name: str) -> FaultInjector:
-    """Every question of one kind is lost on its way."""
+    """An injector that loses every request of one kind before it arrives."""
     return faults_by_name({name: "lost_before"})
 
 
-def test_a_mint_is_a_key_and_a_mint_between_taking_out_what_was_not_promised_and_putting_it_back(start: Start):
-    machine = start()
+def test_a_mint_is_a_key_and_a_mint_between_taking_out_what_was_not_promised_and_putting_it_back(
+    new_machine: MachineFactory,
+):
+    machine = new_machine()
     submit_order(machine, mint_request(2 * QUOTE))
 
     (tx,) = machine.chain.sends
@@ -110,8 +112,8 @@ def test_a_mint_is_a_key_and_a_mint_between_taking_out_what_was_not_promised_and
     assert (entry.digest, entry.tx, entry.last_epoch) == (digest_of(tx), tx, machine.chain.epoch_now)
 
 
-def test_no_is_the_other_side(start: Start):
-    machine, desk = start(), fresh_desk()
+def test_no_is_the_other_side(new_machine: MachineFactory):
+    machine, desk = new_machine(), fresh_desk()
     placed = submit_order(machine, mint_request(side="NO"))
 
     (position,) = placed.world.world.accounts["agent"].positions.values()
@@ -119,8 +121,8 @@ def test_no_is_the_other_side(start: Start):
     assert count_consistent_mints(machine, placed.world, desk) == 1
 
 
-def test_a_price_that_jumps_between_simulation_and_execution_costs_nothing_but_gas(start: Start):
-    machine, desk = start(), fresh_desk()
+def test_a_price_that_jumps_between_simulation_and_execution_costs_nothing_but_gas(new_machine: MachineFactory):
+    machine, desk = new_machine(), fresh_desk()
 
     placed = submit_order(machine, mint_request(), injector=price_mover(machine, "chain.execute", SPOT * 102 // 100))
 
@@ -130,8 +132,8 @@ def test_a_price_that_jumps_between_simulation_and_execution_costs_nothing_but_g
     assert count_consistent_mints(machine, placed.world, desk) == 0
 
 
-def test_a_price_that_jumps_between_signing_and_sending_is_not_sent(start: Start):
-    machine = start()
+def test_a_price_that_jumps_between_signing_and_sending_is_not_sent(new_machine: MachineFactory):
+    machine = new_machine()
 
     placed = submit_order(machine, mint_request(), injector=price_mover(machine, "outbox.sign", SPOT * 102 // 100))
 
@@ -150,9 +152,9 @@ def test_a_price_that_jumps_between_signing_and_sending_is_not_sent(start: Start
 )
 @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_mint_costs_more_than_its_promise_or_than_was_deposited_wherever_the_price_goes(
-    start: Start, spend: int, drift: int, later: int, when: str, deposit: int
+    new_machine: MachineFactory, spend: int, drift: int, later: int, when: str, deposit: int
 ):
-    machine = start(deposit=deposit)
+    machine = new_machine(deposit=deposit)
     machine.chain.spot = SPOT + SPOT * drift // 100_000
     request = mint_request(spend)
     assume(request.order.quantity > 0)
@@ -164,8 +166,8 @@ def test_no_mint_costs_more_than_its_promise_or_than_was_deposited_wherever_the_
     assert (paid > 0 or machine.chain.mints != []) == (placed.refusal == "")
 
 
-def test_a_dearer_market_buys_fewer_contracts_for_the_same_promise(start: Start):
-    machine = start()
+def test_a_dearer_market_buys_fewer_contracts_for_the_same_promise(new_machine: MachineFactory):
+    machine = new_machine()
     machine.chain.spot = SPOT * 10_002 // 10_000
 
     placed = submit_order(machine, mint_request())
@@ -175,8 +177,8 @@ def test_a_dearer_market_buys_fewer_contracts_for_the_same_promise(start: Start)
     assert 0 < fill.amount <= 2
 
 
-def test_an_ask_far_above_the_one_that_was_shown_is_refused(start: Start):
-    machine = start()
+def test_an_ask_far_above_the_one_that_was_shown_is_refused(new_machine: MachineFactory):
+    machine = new_machine()
     shown = mint_request().order.price * 96 // 100
 
     placed = submit_order(machine, mint_request(shown=shown))
@@ -185,8 +187,8 @@ def test_an_ask_far_above_the_one_that_was_shown_is_refused(start: Start):
     assert machine.chain.sends == []
 
 
-def test_a_price_that_runs_away_while_it_is_weighed_is_refused_before_anything_is_signed(start: Start):
-    machine, looks = start(), []
+def test_a_price_that_runs_away_while_it_is_weighed_is_refused_before_anything_is_signed(new_machine: MachineFactory):
+    machine, looks = new_machine(), []
     machine.chain.spot = SPOT * 10_002 // 10_000
 
     def run_away(name: str) -> None:
@@ -203,8 +205,8 @@ def test_a_price_that_runs_away_while_it_is_weighed_is_refused_before_anything_i
     assert "signer.sign" not in injector.calls
 
 
-def test_a_node_that_answers_about_another_transaction_is_not_believed(start: Start):
-    machine = start()
+def test_a_node_that_answers_about_another_transaction_is_not_believed(new_machine: MachineFactory):
+    machine = new_machine()
     true, false = machine.chain.land, base58(bytes(range(32)))
     machine.chain.land = lambda tx: replace(true(tx), digest=false, ok=False, events=())
 
@@ -223,8 +225,8 @@ def test_another_tick_side_or_spend_is_another_order_and_another_price_is_not():
     assert len({order_id("s", one) for one in (request, *others)} | {order_id("t", request)}) == 5
 
 
-def test_only_the_trade_that_was_asked_for_is_taken_for_it(start: Start):
-    machine = start()
+def test_only_the_trade_that_was_asked_for_is_taken_for_it(new_machine: MachineFactory):
+    machine = new_machine()
     submit_order(machine, mint_request())
     (effects,) = machine.chain.mints
     order = sui_order_of(mint_request(), NEVER)
@@ -240,8 +242,8 @@ def test_only_the_trade_that_was_asked_for_is_taken_for_it(start: Start):
         assert trade_in(effects, other, PLACE.manager) is None
 
 
-def test_a_position_is_sold_back_once(start: Start):
-    machine, start_desk = start(), fresh_desk()
+def test_a_position_is_sold_back_once(new_machine: MachineFactory):
+    machine, start_desk = new_machine(), fresh_desk()
     held = submit_order(machine, mint_request()).world
     quantity = held.world.accounts["agent"].positions[Contract(ORACLE, STRIKE, None).key].quantity
 
@@ -255,16 +257,18 @@ def test_a_position_is_sold_back_once(start: Start):
     assert count_consistent_mints(machine, sold.world, start_desk) == 1
 
 
-def test_what_is_not_held_is_not_sold(start: Start):
-    machine, desk = start(), fresh_desk()
+def test_what_is_not_held_is_not_sold(new_machine: MachineFactory):
+    machine, desk = new_machine(), fresh_desk()
     placed = submit_order(machine, redeem_request(5), desk)
 
     assert "does not hold" in placed.refusal
     assert machine.chain.sends == []
 
 
-def test_an_order_in_doubt_waits_on_the_desk_with_its_spend_reserved_and_no_price_settles_it(start: Start):
-    machine = start()
+def test_an_order_in_doubt_waits_on_the_desk_with_its_spend_reserved_and_no_price_settles_it(
+    new_machine: MachineFactory,
+):
+    machine = new_machine()
 
     placed = submit_order(machine, mint_request(), injector=lost_calls("chain.execute"))
 
@@ -278,8 +282,8 @@ def test_an_order_in_doubt_waits_on_the_desk_with_its_spend_reserved_and_no_pric
     assert desk.world.accounts["agent"].positions == {}
 
 
-def test_while_one_order_is_in_doubt_no_other_is_sent(start: Start):
-    machine = start()
+def test_while_one_order_is_in_doubt_no_other_is_sent(new_machine: MachineFactory):
+    machine = new_machine()
     injector = lost_calls("chain.execute")
     with machine.process(injector) as broker:
         doubt = run(broker.submit(fresh_desk(), mint_request(), TICK)).world
@@ -289,8 +293,8 @@ def test_while_one_order_is_in_doubt_no_other_is_sent(start: Start):
     assert len(machine.entries()) == 1
 
 
-def test_a_fresh_order_in_doubt_is_sent_again_with_the_same_bytes(start: Start):
-    machine, injector = start(), lost_calls("chain.execute")
+def test_a_fresh_order_in_doubt_is_sent_again_with_the_same_bytes(new_machine: MachineFactory):
+    machine, injector = new_machine(), lost_calls("chain.execute")
     with machine.process(injector) as broker:
         doubt = run(broker.submit(fresh_desk(), mint_request(), TICK)).world
         machine.clock[0] += 10_000
@@ -303,8 +307,8 @@ def test_a_fresh_order_in_doubt_is_sent_again_with_the_same_bytes(start: Start):
     assert count_consistent_mints(machine, result.world, fresh_desk()) == 1
 
 
-def test_bytes_are_not_sent_again_once_their_decision_is_too_old(start: Start):
-    machine = start()
+def test_bytes_are_not_sent_again_once_their_decision_is_too_old(new_machine: MachineFactory):
+    machine = new_machine()
     injector = lost_calls("chain.execute")
     note = injector.before
 
@@ -319,8 +323,8 @@ def test_bytes_are_not_sent_again_once_their_decision_is_too_old(start: Start):
     assert injector.calls.count("chain.execute") == 1
 
 
-def test_bytes_that_are_not_those_that_were_kept_are_never_sent(start: Start):
-    machine = start()
+def test_bytes_that_are_not_those_that_were_kept_are_never_sent(new_machine: MachineFactory):
+    machine = new_machine()
     doubt = submit_order(machine, mint_request(), injector=lost_calls("chain.execute")).world
     (entry,) = machine.entries()
     with machine.database.write() as connection:
@@ -333,8 +337,8 @@ def test_bytes_that_are_not_those_that_were_kept_are_never_sent(start: Start):
     assert machine.chain.sends == []
 
 
-def test_a_stale_order_in_doubt_is_fenced_off_and_its_spend_is_free_again(start: Start):
-    machine = start()
+def test_a_stale_order_in_doubt_is_fenced_off_and_its_spend_is_free_again(new_machine: MachineFactory):
+    machine = new_machine()
     doubt = submit_order(machine, mint_request(), injector=lost_calls("chain.execute")).world
     machine.clock[0] += 5 * MINUTE_MS
 
@@ -349,8 +353,8 @@ def test_a_stale_order_in_doubt_is_fenced_off_and_its_spend_is_free_again(start:
     assert count_consistent_mints(machine, result.world, fresh_desk()) == 0
 
 
-def test_a_transaction_of_which_only_the_coin_shows_that_it_was_run_is_not_taken_for_dead(start: Start):
-    machine = start(lag=1_000)
+def test_a_transaction_of_which_only_the_coin_shows_that_it_was_run_is_not_taken_for_dead(new_machine: MachineFactory):
+    machine = new_machine(lag=1_000)
 
     def catch_up(name: str) -> None:
         if name == "chain.consumer":
@@ -362,8 +366,10 @@ def test_a_transaction_of_which_only_the_coin_shows_that_it_was_run_is_not_taken
     assert count_consistent_mints(machine, placed.world, fresh_desk()) == 1
 
 
-def test_an_order_that_was_never_run_is_void_when_a_whole_epoch_has_passed_even_without_a_fence(start: Start):
-    machine = start()
+def test_an_order_that_was_never_run_is_void_when_a_whole_epoch_has_passed_even_without_a_fence(
+    new_machine: MachineFactory,
+):
+    machine = new_machine()
     doubt = submit_order(machine, mint_request(), injector=lost_calls("chain.execute")).world
 
     def states_after(epochs: int) -> list[str]:
@@ -378,10 +384,10 @@ def test_an_order_that_was_never_run_is_void_when_a_whole_epoch_has_passed_even_
     assert machine.chain.sends == []
 
 
-def test_an_order_that_lands_before_its_fence_is_kept(start: Start):
+def test_an_order_that_lands_before_its_fence_is_kept(new_machine: MachineFactory):
     calls = FaultInjector()
-    submit_order(start(), mint_request(), injector=calls)
-    machine = start()
+    submit_order(new_machine(), mint_request(), injector=calls)
+    machine = new_machine()
     late = dict.fromkeys(range(calls.calls.index("chain.execute"), 40), "late")
     doubt = submit_order(machine, mint_request(), injector=FaultInjector(late)).world
     machine.clock[0] += 5 * MINUTE_MS
@@ -396,8 +402,8 @@ def test_an_order_that_lands_before_its_fence_is_kept(start: Start):
     assert count_consistent_mints(machine, settle_all(machine, result.world, TICK), fresh_desk()) == 1
 
 
-def test_settling_twice_shows_nothing_twice(start: Start):
-    machine = start()
+def test_settling_twice_shows_nothing_twice(new_machine: MachineFactory):
+    machine = new_machine()
     submit_order(machine, mint_request())
 
     with machine.process() as broker:
@@ -408,8 +414,8 @@ def test_settling_twice_shows_nothing_twice(start: Start):
     assert (second.world, second.receipts) == (first.world, ())
 
 
-def test_orders_of_ticks_that_the_desk_knows_are_not_taken_in_again(start: Start):
-    machine = start()
+def test_orders_of_ticks_that_the_desk_knows_are_not_taken_in_again(new_machine: MachineFactory):
+    machine = new_machine()
     submit_order(machine, mint_request())
 
     with machine.process() as broker:
@@ -418,8 +424,8 @@ def test_orders_of_ticks_that_the_desk_knows_are_not_taken_in_again(start: Start
     assert result.receipts == ()
 
 
-def test_two_orders_never_use_the_same_version_of_a_coin(start: Start):
-    machine, desk = start(gas_coins=1, lag=50), fresh_desk()
+def test_two_orders_never_use_the_same_version_of_a_coin(new_machine: MachineFactory):
+    machine, desk = new_machine(gas_coins=1, lag=50), fresh_desk()
     first = submit_order(machine, mint_request())
     second = submit_order(machine, mint_request(tick_at=TICK + MINUTE_MS), first.world)
 
@@ -443,8 +449,10 @@ def test_two_orders_never_use_the_same_version_of_a_coin(start: Start):
     ],
     ids=["empty manager", "no gas", "little gas", "mainnet"],
 )
-def test_what_is_missing_is_reported_as_a_refusal_and_nothing_is_signed(start: Start, chain: dict[str, Any], told: str):
-    machine, injector = start(**chain), FaultInjector()
+def test_what_is_missing_is_reported_as_a_refusal_and_nothing_is_signed(
+    new_machine: MachineFactory, chain: dict[str, Any], told: str
+):
+    machine, injector = new_machine(**chain), FaultInjector()
 
     placed = submit_order(machine, mint_request(), injector=injector)
 
@@ -462,21 +470,21 @@ def test_what_is_missing_is_reported_as_a_refusal_and_nothing_is_signed(start: S
     ],
 )
 def test_a_check_before_the_first_order_shows_what_is_missing(
-    start: Start, chain: dict[str, Any], told: str, hint: str
+    new_machine: MachineFactory, chain: dict[str, Any], told: str, hint: str
 ):
-    with start(**chain).process() as broker, pytest.raises(UserError, match=told) as caught:
+    with new_machine(**chain).process() as broker, pytest.raises(UserError, match=told) as caught:
         run(broker.sender.check())
 
     assert hint in caught.value.hint
 
 
-def test_a_check_of_a_sound_writer_shows_what_the_manager_holds(start: Start):
-    with start().process() as broker:
+def test_a_check_of_a_sound_writer_shows_what_the_manager_holds(new_machine: MachineFactory):
+    with new_machine().process() as broker:
         assert run(broker.sender.check()) == 100 * QUOTE
 
 
-def test_only_yes_and_no_of_markets_of_the_chain_are_traded(start: Start):
-    machine = start()
+def test_only_yes_and_no_of_markets_of_the_chain_are_traded(new_machine: MachineFactory):
+    machine = new_machine()
     request = mint_request()
     wide = replace(request, order=replace(request.order, contract=Contract(ORACLE, STRIKE, STRIKE + FLOAT)))
     named = replace(request, order=replace(request.order, contract=Contract("BTC-hourly", STRIKE, None)))
@@ -486,13 +494,13 @@ def test_only_yes_and_no_of_markets_of_the_chain_are_traded(start: Start):
     assert machine.entries() == []
 
 
-def test_a_cancel_is_refused(start: Start):
-    with start().process() as broker:
+def test_a_cancel_is_refused(new_machine: MachineFactory):
+    with new_machine().process() as broker:
         assert "cannot be cancelled" in run(broker.cancel(fresh_desk(), "o1", TICK)).refusal
 
 
-def test_a_market_that_has_expired_is_refused_before_anything_is_signed(start: Start):
-    machine = start()
+def test_a_market_that_has_expired_is_refused_before_anything_is_signed(new_machine: MachineFactory):
+    machine = new_machine()
     machine.clock[0] += 200 * HOUR_MS
     injector = FaultInjector()
 

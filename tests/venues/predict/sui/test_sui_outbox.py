@@ -12,13 +12,13 @@ from pitboss.store import schema
 from pitboss.store.outbox import MOVES, OutboxEntry, StoredOutbox
 from venues.predict.sui.writer_machine import Machine
 
-Start = Callable[..., Machine]
+MachineFactory = Callable[..., Machine]
 STATES = tuple(MOVES)
 
 
 @pytest.fixture
-def outbox(start: Start) -> StoredOutbox:
-    machine = start()
+def outbox(new_machine: MachineFactory) -> StoredOutbox:
+    machine = new_machine()
     return StoredOutbox(machine.database, machine.now)
 
 
@@ -128,8 +128,8 @@ def test_what_was_sent_keeps_its_coin_for_ever(outbox: StoredOutbox):
     assert sign_entry(outbox, open_entry(outbox, "b", scope="another")[0], "y", "a:1") is None
 
 
-def test_a_changed_byte_is_found(start: Start):
-    machine = start()
+def test_a_changed_byte_is_found(new_machine: MachineFactory):
+    machine = new_machine()
     outbox = StoredOutbox(machine.database, machine.now)
     entry_in_state(outbox, "signed")
     with machine.database.write() as connection:
@@ -143,8 +143,8 @@ def test_a_changed_byte_is_found(start: Start):
     steps=st.lists(st.tuples(st.sampled_from(["open", "sign", "send", *STATES]), st.sampled_from("abc")), max_size=30)
 )
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_whatever_is_asked_the_history_is_one_of_the_table(start: Start, steps: list[tuple[str, str]]):
-    machine = start()
+def test_whatever_is_asked_the_history_is_one_of_the_table(new_machine: MachineFactory, steps: list[tuple[str, str]]):
+    machine = new_machine()
     outbox = StoredOutbox(machine.database, machine.now)
     history: dict[tuple[str, int], list[str]] = {}
     for number, (step, order_id) in enumerate(steps):

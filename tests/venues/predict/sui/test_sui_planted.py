@@ -16,7 +16,7 @@ from venues.predict.sui.fault_injector import FaultInjector, possible_faults
 from venues.predict.sui.test_sui_once import healthy, story
 from venues.predict.sui.writer_machine import Machine
 
-Start = Callable[..., Machine]
+MachineFactory = Callable[..., Machine]
 
 
 async def silence_is_a_no(self: OrderSender, entry: OutboxAttempt) -> OutboxAttempt:
@@ -56,9 +56,9 @@ async def given_up_when_in_doubt(self: OrderSender, entry: OutboxAttempt) -> Non
     ids=["silence", "sent first", "given up"],
 )
 def test_a_writer_with_a_missing_rule_is_found_out(
-    start: Start, monkeypatch: pytest.MonkeyPatch, method: str, planted: Any, chain: dict[str, Any]
+    new_machine: MachineFactory, monkeypatch: pytest.MonkeyPatch, method: str, planted: Any, chain: dict[str, Any]
 ):
-    calls = healthy(start, chain)
+    calls = healthy(new_machine, chain)
     monkeypatch.setattr(OrderSender, method, planted)
 
     def found_out() -> bool:
@@ -66,7 +66,7 @@ def test_a_writer_with_a_missing_rule_is_found_out(
             if number < calls.index("signer.sign"):
                 continue  # nothing is signed yet: no rule is asked for
             try:
-                if story(start(**chain), FaultInjector({number: kind}), FaultInjector(), False, True) > 1:
+                if story(new_machine(**chain), FaultInjector({number: kind}), FaultInjector(), False, True) > 1:
                     return True
             except AssertionError:
                 return True  # chain, outbox and desk tell different stories
@@ -75,9 +75,9 @@ def test_a_writer_with_a_missing_rule_is_found_out(
     assert found_out()
 
 
-def test_a_second_attempt_comes_only_after_the_first_is_void(start: Start):
-    leaving = healthy(start, {}).index("outbox.send")
-    machine = start()
+def test_a_second_attempt_comes_only_after_the_first_is_void(new_machine: MachineFactory):
+    leaving = healthy(new_machine, {}).index("outbox.send")
+    machine = new_machine()
     story(machine, FaultInjector({leaving: "crash_before"}), FaultInjector(), False, True)
 
     first, second = machine.entries()

@@ -21,7 +21,7 @@ from venues.predict.sui.writer_machine import ADDRESS
 
 @contextmanager
 def writer_process(home: Path, node: Node, action: str, orders: int = 1) -> Iterator[ForkedProcess]:
-    """A process that has the writer open and waits for a line to go on."""
+    """A process that has opened the writer and waits for a line on its standard input."""
     settings = {
         "SUI_NODE_URL": node.url,
         "PREDICT_PACKAGE_ID": PLACE.package,

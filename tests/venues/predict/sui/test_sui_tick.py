@@ -18,7 +18,7 @@ from venues.predict.single_markets import push_price
 from venues.predict.sui.fake_chain import ORACLE
 from venues.predict.sui.writer_machine import TICK, Machine, count_consistent_mints, fresh_desk
 
-Start = Callable[..., Machine]
+MachineFactory = Callable[..., Machine]
 MINT: dict[str, Any] = {
     "action": "mint",
     "market_id": ORACLE,
@@ -34,8 +34,8 @@ def run_tick(broker: Any, state: State, at: int, *intents: Any) -> TickResult:
     return asyncio.run(tick(state, at, WorldEvents(), ports(always_decides(*intents), broker=broker)))
 
 
-def test_a_tick_on_the_chain_is_a_tick_on_paper(start: Start):
-    machine = start()
+def test_a_tick_on_the_chain_is_a_tick_on_paper(new_machine: MachineFactory):
+    machine = new_machine()
     state = State(fresh_desk())
 
     with machine.process() as broker:
@@ -54,8 +54,8 @@ def test_a_tick_on_the_chain_is_a_tick_on_paper(start: Start):
     assert read_state(codec.loads(codec.dumps(chain.state))).world == chain.state.world
 
 
-def test_the_same_intent_twice_in_a_tick_is_one_mint_and_the_cap_of_the_tick_holds(start: Start):
-    machine = start()
+def test_the_same_intent_twice_in_a_tick_is_one_mint_and_the_cap_of_the_tick_holds(new_machine: MachineFactory):
+    machine = new_machine()
 
     with machine.process() as broker:
         done = run_tick(broker, State(fresh_desk()), TICK, MINT, MINT, {**MINT, "side": "NO"})
@@ -65,8 +65,8 @@ def test_the_same_intent_twice_in_a_tick_is_one_mint_and_the_cap_of_the_tick_hol
     assert count_consistent_mints(machine, done.state.world, fresh_desk()) == 1
 
 
-def test_a_refusal_of_the_chain_is_the_last_rule(start: Start):
-    machine = start(deposit=0)
+def test_a_refusal_of_the_chain_is_the_last_rule(new_machine: MachineFactory):
+    machine = new_machine(deposit=0)
 
     with machine.process() as broker:
         done = run_tick(broker, State(fresh_desk()), TICK, MINT)
@@ -76,8 +76,8 @@ def test_a_refusal_of_the_chain_is_the_last_rule(start: Start):
     assert "balance is too low" in verdict["detail"]
 
 
-def test_a_tick_that_was_lost_is_found_again_before_the_next(start: Start):
-    machine = start()
+def test_a_tick_that_was_lost_is_found_again_before_the_next(new_machine: MachineFactory):
+    machine = new_machine()
     state = State(fresh_desk())
     with machine.process() as broker:
         run_tick(broker, state, TICK, MINT)  # and the process dies before this is stored

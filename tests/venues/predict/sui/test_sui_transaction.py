@@ -19,7 +19,7 @@ COIN = Coin("0x" + "9" * 64, 10, DIGEST, 10**9)
 FEE = Fee(ADDRESS, COIN, 50_000_000, 1000, 7)
 
 
-def ground(*oracles: str) -> TransactionBasis:
+def transaction_basis(*oracles: str) -> TransactionBasis:
     ids = {*objects_of(PLACE), *oracles}
     return TransactionBasis("x", 7, 1000, {name: Shared(name, 5) for name in ids}, (COIN,))
 
@@ -37,7 +37,7 @@ def ground(*oracles: str) -> TransactionBasis:
 def test_what_is_built_reads_back_as_what_was_meant(
     oracle: str, expiry: int, strike: int, up: bool, quantity: int, keep: int, action: str
 ):
-    tx = build(PLACE, ground(oracle), ContractCall(action, oracle, expiry, strike, up, quantity, keep), FEE)
+    tx = build(PLACE, transaction_basis(oracle), ContractCall(action, oracle, expiry, strike, up, quantity, keep), FEE)
     found = decode(tx)
 
     pure = [value for kind, value in found.inputs if kind == "pure"]
@@ -47,15 +47,19 @@ def test_what_is_built_reads_back_as_what_was_meant(
     objects = {value[0] for kind, value in found.inputs if kind == "object"}
     assert objects == {PLACE.predict, PLACE.manager, oracle, CLOCK}
     assert (found.sender, found.coin, found.version, found.last_epoch) == (ADDRESS, COIN.id, 10, 7)
-    assert tx == build(PLACE, ground(oracle), ContractCall(action, oracle, expiry, strike, up, quantity, keep), FEE)
+    assert tx == build(
+        PLACE, transaction_basis(oracle), ContractCall(action, oracle, expiry, strike, up, quantity, keep), FEE
+    )
 
 
 def test_a_digest_is_the_name_that_pysui_gives_the_same_bytes():
-    tx = build(PLACE, ground(ORACLE), ContractCall("mint", ORACLE, 5, 6, True, 7), FEE)
+    tx = build(PLACE, transaction_basis(ORACLE), ContractCall("mint", ORACLE, 5, 6, True, 7), FEE)
 
     assert is_digest(digest_of(tx))
     assert bytes(library().bcs.Digest.from_str(digest_of(tx)).Digest) == _hashed(tx)
-    assert digest_of(tx) != digest_of(build(PLACE, ground(ORACLE), ContractCall("mint", ORACLE, 5, 6, True, 8), FEE))
+    assert digest_of(tx) != digest_of(
+        build(PLACE, transaction_basis(ORACLE), ContractCall("mint", ORACLE, 5, 6, True, 8), FEE)
+    )
 
 
 def _hashed(tx: bytes) -> bytes:
@@ -68,11 +72,13 @@ def test_a_transaction_of_an_epoch_before_is_another_one():
     call = ContractCall("mint", ORACLE, 5, 6, True, 7)
     later = Fee(ADDRESS, COIN, 50_000_000, 1000, 8)
 
-    assert digest_of(build(PLACE, ground(ORACLE), call, FEE)) != digest_of(build(PLACE, ground(ORACLE), call, later))
+    assert digest_of(build(PLACE, transaction_basis(ORACLE), call, FEE)) != digest_of(
+        build(PLACE, transaction_basis(ORACLE), call, later)
+    )
 
 
 def test_a_fence_touches_nothing_but_its_coin():
-    found = decode(build_fence(PLACE, ground(), FEE))
+    found = decode(build_fence(PLACE, transaction_basis(), FEE))
 
     assert found.commands == (("", "TransferObjects", ()),)
     assert [kind for kind, _ in found.inputs] == ["pure"]
@@ -82,7 +88,7 @@ def test_a_fence_touches_nothing_but_its_coin():
 @pytest.mark.parametrize("number", [-1, 2**64])
 def test_a_number_that_the_chain_cannot_hold_is_refused(number: int):
     with pytest.raises(UserError, match="does not fit"):
-        build(PLACE, ground(ORACLE), ContractCall("mint", ORACLE, 5, 6, True, number), FEE)
+        build(PLACE, transaction_basis(ORACLE), ContractCall("mint", ORACLE, 5, 6, True, number), FEE)
 
 
 @given(st.binary(min_size=32, max_size=32))

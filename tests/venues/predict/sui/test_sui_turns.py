@@ -21,7 +21,7 @@ from venues.predict.sui.writer_machine import (
     settle_all,
 )
 
-Start = Callable[..., Machine]
+MachineFactory = Callable[..., Machine]
 
 
 class TurnScheduler:
@@ -50,7 +50,7 @@ class TurnScheduler:
 
 
 def submit_together(machine: Machine, order: list[int], terms: WriterSettings, second: str = "submit") -> list[Any]:
-    """Both processes submit the same order at once, or the second only looks what became of it."""
+    """Both processes submit the same order at once, or the second only resolves it."""
     turns, placed, broken = TurnScheduler(order), {}, []
 
     def live(who: int) -> None:
@@ -77,11 +77,11 @@ def submit_together(machine: Machine, order: list[int], terms: WriterSettings, s
 
 @pytest.mark.parametrize(("second", "lease_ms"), [("submit", -1), ("submit", 60_000), ("settle", -1)])
 def test_a_process_that_stops_at_any_call_and_goes_on_after_the_other_mints_nothing_more(
-    start: Start, second: str, lease_ms: int
+    new_machine: MachineFactory, second: str, lease_ms: int
 ):
-    calls = healthy(start, {})
+    calls = healthy(new_machine, {})
     for number in range(len(calls) + 1):
-        machine = start()
+        machine = new_machine()
 
         submit_together(machine, [*[0] * number, *[1] * 60, *[0] * 60], WriterSettings(lease_ms=lease_ms), second)
 
@@ -93,11 +93,11 @@ def test_a_process_that_stops_at_any_call_and_goes_on_after_the_other_mints_noth
 @pytest.mark.chaos
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("lease_ms", [-1, 60_000])
-def test_two_processes_that_both_stop_at_any_call_mint_once(start: Start, lease_ms: int):
-    calls = len(healthy(start, {}))
+def test_two_processes_that_both_stop_at_any_call_mint_once(new_machine: MachineFactory, lease_ms: int):
+    calls = len(healthy(new_machine, {}))
     for first in range(calls + 1):
         for second in range(calls + 5):
-            machine = start()
+            machine = new_machine()
             submit_together(
                 machine, [*[0] * first, *[1] * second, *[0] * 60, *[1] * 60], WriterSettings(lease_ms=lease_ms)
             )
@@ -112,10 +112,10 @@ def test_two_processes_that_both_stop_at_any_call_mint_once(start: Start, lease_
 )
 @settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_two_processes_that_submit_one_order_mint_it_once(
-    start: Start, order: list[int], lease_ms: int, chain: dict[str, Any]
+    new_machine: MachineFactory, order: list[int], lease_ms: int, chain: dict[str, Any]
 ):
     # With a lease that is always over each takes the other for dead, at any step: the worst that a stopped process can do.
-    machine = start(**chain)
+    machine = new_machine(**chain)
 
     placed = submit_together(machine, order, WriterSettings(lease_ms=lease_ms))
 
