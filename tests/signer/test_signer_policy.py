@@ -67,14 +67,14 @@ class RestartableSigner:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> RestartableSigner:
+def signer(tmp_path: Path) -> RestartableSigner:
     return RestartableSigner(tmp_path)
 
 
 def attack(folder: Path, seed: int, requests: int) -> tuple[int, int]:
     """Send hostile requests; check everything that is signed. Return the numbers of signatures and of refusals."""
     folder.mkdir(parents=True, exist_ok=True)
-    desk, chance = RestartableSigner(folder), random.Random(seed)
+    signer, chance = RestartableSigner(folder), random.Random(seed)
     by_id: dict[str, set[int]] = defaultdict(set)
     by_nonce: dict[int, set[str]] = defaultdict(set)
     spends: dict[int, dict[str, int]] = defaultdict(dict)
@@ -82,11 +82,11 @@ def attack(folder: Path, seed: int, requests: int) -> tuple[int, int]:
     answered = refused = 0
     for number in range(requests):
         if chance.random() < 0.001:
-            desk.clock.at += chance.choice((DAY_MS, DAY_MS // 2, -DAY_MS // 4))
+            signer.clock.at += chance.choice((DAY_MS, DAY_MS // 2, -DAY_MS // 4))
         if chance.random() < 0.0005:
-            desk.start()  # the old one is killed: nothing is closed
+            signer.start()  # the old one is killed: nothing is closed
         sent = hostile_line(chance)
-        reply = desk.handler.handle(sent)
+        reply = signer.handler.handle(sent)
         json.dumps(reply)
         if not reply["ok"]:
             assert reply["code"] in MEANINGS, number
@@ -101,7 +101,7 @@ def attack(folder: Path, seed: int, requests: int) -> tuple[int, int]:
         nonce, spend = nonce_and_spend(reply["raw"])
         by_id[request_id].add(nonce)
         by_nonce[nonce].add(request_id)
-        day = use_of_day(desk.journal, desk.clock.now()).day
+        day = use_of_day(signer.journal, signer.clock.now()).day
         spends[day][request_id] = max(spend, spends[day].get(request_id, 0))
     assert all(len(nonces) == 1 for nonces in by_id.values())
     assert all(len(ids) == 1 for ids in by_nonce.values())
@@ -132,9 +132,9 @@ def test_of_a_million_hostile_requests_nothing_outside_the_policy_is_signed(tmp_
 
 @given(st.binary(max_size=300) | st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=20), lambda one: st.lists(one, max_size=4) | st.dictionaries(st.text(max_size=12), one, max_size=4), max_leaves=12))  # fmt: skip
 def test_any_line_gets_an_answer_and_never_an_exception(tmp_path_factory: pytest.TempPathFactory, content: Any) -> None:
-    desk = RestartableSigner(tmp_path_factory.mktemp("signer"))
+    signer = RestartableSigner(tmp_path_factory.mktemp("signer"))
     sent = content if isinstance(content, bytes) else line(payload=content)
-    assert desk.handler.handle(sent)["ok"] is False
+    assert signer.handler.handle(sent)["ok"] is False
 
 
 APPROVE = "0x" + selector("approve(address,uint256)") + "00" * 64
@@ -162,90 +162,90 @@ REFUSALS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("code", "allowed", "refused"), REFUSALS)
 def test_each_limit_allows_what_is_at_it_and_refuses_what_is_above(
-    desk: RestartableSigner, code: str, allowed: dict[str, Any], refused: dict[str, Any]
+    signer: RestartableSigner, code: str, allowed: dict[str, Any], refused: dict[str, Any]
 ) -> None:
-    assert desk.ask("refused", **refused)["code"] == code
-    assert use_of_day(desk.journal, desk.clock.now()).count == 0
-    assert breaches(desk.ask("allowed", **allowed)["raw"]) == []
+    assert signer.ask("refused", **refused)["code"] == code
+    assert use_of_day(signer.journal, signer.clock.now()).count == 0
+    assert breaches(signer.ask("allowed", **allowed)["raw"]) == []
 
 
-def test_the_same_request_gets_the_same_bytes_after_a_restart_and_counts_once(desk: RestartableSigner) -> None:
-    first = desk.ask("a", nonce=4)
-    desk.start()
-    assert desk.ask("a", nonce=4) == first
-    assert use_of_day(desk.journal, desk.clock.now()).count == 1
+def test_the_same_request_gets_the_same_bytes_after_a_restart_and_counts_once(signer: RestartableSigner) -> None:
+    first = signer.ask("a", nonce=4)
+    signer.start()
+    assert signer.ask("a", nonce=4) == first
+    assert use_of_day(signer.journal, signer.clock.now()).count == 1
 
 
 @pytest.mark.parametrize("change", [{"nonce": 5}, {"gas": 99_000}, {"data": "0x" + CALLS[0]}, {"to": TOKEN, "data": "0x" + selector("transfer(address,uint256)") + "00" * 64}])  # fmt: skip
-def test_another_content_under_a_used_id_is_refused(desk: RestartableSigner, change: dict[str, Any]) -> None:
-    assert desk.ask("a", nonce=4)["ok"]
-    assert desk.ask("a", **{"nonce": 4, **change})["code"] == "S13_ID_CONFLICT"
+def test_another_content_under_a_used_id_is_refused(signer: RestartableSigner, change: dict[str, Any]) -> None:
+    assert signer.ask("a", nonce=4)["ok"]
+    assert signer.ask("a", **{"nonce": 4, **change})["code"] == "S13_ID_CONFLICT"
 
 
-def test_a_nonce_belongs_to_one_request_for_ever(desk: RestartableSigner) -> None:
-    assert desk.ask("a", nonce=4)["ok"]
-    desk.clock.at += 100 * DAY_MS
-    assert desk.ask("b", nonce=4)["code"] == "S14_NONCE_USED"
+def test_a_nonce_belongs_to_one_request_for_ever(signer: RestartableSigner) -> None:
+    assert signer.ask("a", nonce=4)["ok"]
+    signer.clock.at += 100 * DAY_MS
+    assert signer.ask("b", nonce=4)["code"] == "S14_NONCE_USED"
 
 
-def test_a_replacement_has_the_same_nonce_and_needs_a_tenth_more(desk: RestartableSigner) -> None:
-    first = desk.ask("a", nonce=4)
-    assert desk.ask("a", nonce=4, max_fee_per_gas=11 * GWEI)["code"] == "S15_FEE_NOT_HIGHER"
-    assert desk.ask("a", nonce=4, max_priority_fee_per_gas=2 * GWEI)["code"] == "S15_FEE_NOT_HIGHER"
-    second = desk.ask("a", nonce=4, max_fee_per_gas=11 * GWEI, max_priority_fee_per_gas=11 * GWEI // 10)
+def test_a_replacement_has_the_same_nonce_and_needs_a_tenth_more(signer: RestartableSigner) -> None:
+    first = signer.ask("a", nonce=4)
+    assert signer.ask("a", nonce=4, max_fee_per_gas=11 * GWEI)["code"] == "S15_FEE_NOT_HIGHER"
+    assert signer.ask("a", nonce=4, max_priority_fee_per_gas=2 * GWEI)["code"] == "S15_FEE_NOT_HIGHER"
+    second = signer.ask("a", nonce=4, max_fee_per_gas=11 * GWEI, max_priority_fee_per_gas=11 * GWEI // 10)
     assert second["number"] == 2
     assert nonce_and_spend(second["raw"]) == (4, 100_000 * 11 * GWEI)
-    assert use_of_day(desk.journal, desk.clock.now()).spend_wei == 100_000 * 11 * GWEI
-    assert desk.ask("a", nonce=4) == first  # the first bytes stay what they are
+    assert use_of_day(signer.journal, signer.clock.now()).spend_wei == 100_000 * 11 * GWEI
+    assert signer.ask("a", nonce=4) == first  # the first bytes stay what they are
 
 
-def test_replacements_are_limited(desk: RestartableSigner) -> None:
+def test_replacements_are_limited(signer: RestartableSigner) -> None:
     codes = [
-        desk.ask("a", max_fee_per_gas=fee * GWEI, max_priority_fee_per_gas=fee * GWEI // 20).get("code")
+        signer.ask("a", max_fee_per_gas=fee * GWEI, max_priority_fee_per_gas=fee * GWEI // 20).get("code")
         for fee in (10, 15, 20, 30, 40)
     ]
     assert codes == [None, None, None, None, "S16_REPLACEMENTS"]
 
 
-def test_the_caps_of_a_day_hold_until_the_next_one_even_if_the_clock_goes_back(desk: RestartableSigner) -> None:
-    replies = [desk.ask(f"r{nonce}", nonce=nonce, gas=21_000, max_fee_per_gas=GWEI) for nonce in range(DAY_COUNT_CAP)]
+def test_the_caps_of_a_day_hold_until_the_next_one_even_if_the_clock_goes_back(signer: RestartableSigner) -> None:
+    replies = [signer.ask(f"r{nonce}", nonce=nonce, gas=21_000, max_fee_per_gas=GWEI) for nonce in range(DAY_COUNT_CAP)]
     assert all(reply["ok"] for reply in replies)
-    desk.clock.at -= DAY_MS
-    assert desk.ask("more", nonce=90)["code"] == "S12_DAY_COUNT"
-    desk.clock.at += 2 * DAY_MS
-    assert desk.ask("more", nonce=90)["ok"]
+    signer.clock.at -= DAY_MS
+    assert signer.ask("more", nonce=90)["code"] == "S12_DAY_COUNT"
+    signer.clock.at += 2 * DAY_MS
+    assert signer.ask("more", nonce=90)["ok"]
 
 
-def test_value_and_fees_of_a_day_are_capped_together(desk: RestartableSigner) -> None:
+def test_value_and_fees_of_a_day_are_capped_together(signer: RestartableSigner) -> None:
     spend = GAS_CAP * FEE_CAP
-    replies = [desk.ask(f"r{nonce}", nonce=nonce, gas=GAS_CAP, max_fee_per_gas=FEE_CAP) for nonce in range(12)]
+    replies = [signer.ask(f"r{nonce}", nonce=nonce, gas=GAS_CAP, max_fee_per_gas=FEE_CAP) for nonce in range(12)]
     assert sum(reply["ok"] for reply in replies) == DAY_SPEND_CAP // spend
     assert replies[-1]["code"] == "S11_DAY_SPEND"
 
 
-def test_a_request_is_counted_before_it_is_signed(desk: RestartableSigner) -> None:
+def test_a_request_is_counted_before_it_is_signed(signer: RestartableSigner) -> None:
     class DyingScheme(EvmScheme):
         def sign(self, content: Any, key: bytes) -> Any:
             raise Killed
 
-    desk.handler = RequestHandler(KEY, DyingScheme(POLICY), desk.journal, desk.clock.now)
+    signer.handler = RequestHandler(KEY, DyingScheme(POLICY), signer.journal, signer.clock.now)
     with pytest.raises(Killed):
-        desk.ask("a", nonce=4)
-    desk.start()
-    assert use_of_day(desk.journal, desk.clock.now()).count == 1
-    assert desk.ask("b", nonce=4)["code"] == "S14_NONCE_USED"
-    assert desk.ask("a", nonce=4)["ok"]
-    assert use_of_day(desk.journal, desk.clock.now()).count == 1
+        signer.ask("a", nonce=4)
+    signer.start()
+    assert use_of_day(signer.journal, signer.clock.now()).count == 1
+    assert signer.ask("b", nonce=4)["code"] == "S14_NONCE_USED"
+    assert signer.ask("a", nonce=4)["ok"]
+    assert use_of_day(signer.journal, signer.clock.now()).count == 1
 
 
-def test_what_cannot_be_counted_is_not_signed(desk: RestartableSigner) -> None:
-    other = sqlite3.connect(desk.path, isolation_level=None)
-    desk.journal._connection.execute("PRAGMA busy_timeout = 1")
+def test_what_cannot_be_counted_is_not_signed(signer: RestartableSigner) -> None:
+    other = sqlite3.connect(signer.path, isolation_level=None)
+    signer.journal._connection.execute("PRAGMA busy_timeout = 1")
     other.execute("BEGIN IMMEDIATE")
-    assert desk.ask("a")["code"] == "S17_UNAVAILABLE"
+    assert signer.ask("a")["code"] == "S17_UNAVAILABLE"
     other.execute("ROLLBACK")
     other.close()
-    assert desk.ask("a")["ok"]
+    assert signer.ask("a")["ok"]
 
 
 def test_the_example_policy_is_valid_and_private_files_are_required(tmp_path: Path) -> None:
@@ -315,13 +315,13 @@ def test_a_signature_is_read_in_its_canonical_form_only() -> None:
         assert signature_parts(text) is None, text
 
 
-def test_the_handler_shows_its_key_nowhere(desk: RestartableSigner) -> None:
+def test_the_handler_shows_its_key_nowhere(signer: RestartableSigner) -> None:
     import copy
 
-    assert KEY.hex() not in repr(desk.handler)
+    assert KEY.hex() not in repr(signer.handler)
     with pytest.raises(TypeError):
-        copy.copy(desk.handler)
-    described = json.dumps(desk.handler.handle(b'{"version":1,"op":"describe"}'))
+        copy.copy(signer.handler)
+    described = json.dumps(signer.handler.handle(b'{"version":1,"op":"describe"}'))
     assert KEY.hex() not in described
     assert '"transactions_left": 40' in described
     assert VAULT not in described

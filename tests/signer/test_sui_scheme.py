@@ -99,24 +99,24 @@ class RestartableSuiSigner:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> RestartableSuiSigner:
+def signer(tmp_path: Path) -> RestartableSuiSigner:
     return RestartableSuiSigner(tmp_path)
 
 
-def test_a_listed_call_is_signed_as_nodes_check_it(desk: RestartableSuiSigner) -> None:
+def test_a_listed_call_is_signed_as_nodes_check_it(signer: RestartableSuiSigner) -> None:
     tx = mint(ADDRESS)
-    signature = base64.b64decode(desk.ask("a", tx)["signature"])
+    signature = base64.b64decode(signer.ask("a", tx)["signature"])
     assert signature[:1] == b"\0"
     digest = hashlib.blake2b(b"\0\0\0" + tx, digest_size=32).digest()
     Ed25519PublicKey.from_public_bytes(signature[65:]).verify(signature[1:65], digest)
     assert "0x" + hashlib.blake2b(b"\0" + signature[65:], digest_size=32).hexdigest() == ADDRESS
 
 
-def test_the_transactions_of_the_writer_are_signed(desk: RestartableSuiSigner) -> None:
+def test_the_transactions_of_the_writer_are_signed(signer: RestartableSuiSigner) -> None:
     create = transaction(ADDRESS, [], [call("predict::create_manager", [])])
     for number, tx in enumerate((create, deposit(ADDRESS), mint(ADDRESS), fence(ADDRESS))):
-        assert desk.ask(f"r{number}", tx)["ok"]
-    assert desk.describe()["coins_left"] == 10_000_000
+        assert signer.ask(f"r{number}", tx)["ok"]
+    assert signer.describe()["coins_left"] == 10_000_000
 
 
 AMOUNT, MANAGER_INPUT = pure(u64(5)), shared(MANAGER, True)
@@ -139,7 +139,7 @@ HANDED_OVER = [
     ("S33_COMMAND", transaction(ADDRESS, [owned("c1"), pure(b"\5")], [split(given(0), [given(1)])])),
     ("S33_COMMAND", transaction(ADDRESS, [owned("c1")], [merge(given(0), [GAS_COIN])])),
     ("S33_COMMAND", transaction(ADDRESS, [owned("c1")], [merge(GAS_COIN, [given(0)])])),
-    # what was taken out of the manager goes to somebody else, or the recipient is not written out
+    # what was taken out of the manager goes to another address, or the recipient is not written out
     ("S33_COMMAND", transaction(ADDRESS, [MANAGER_INPUT, AMOUNT, pure(bytes.fromhex(STRANGER[2:]))], [call("predict_manager::withdraw", [given(0), given(1)]), transfer([result(0)], given(2))])),
     ("S33_COMMAND", transaction(ADDRESS, [owned("c1"), AMOUNT], [transfer([given(0)], given(1))])),
     ("S33_COMMAND", transaction(ADDRESS, [owned("c1")], [transfer([given(0)], result(0))])),
@@ -152,9 +152,9 @@ HANDED_OVER = [
 
 
 @pytest.mark.parametrize(("code", "tx"), HANDED_OVER)
-def test_what_does_more_than_a_listed_call_is_refused(desk: RestartableSuiSigner, code: str, tx: bytes) -> None:
-    assert desk.ask("a", tx)["code"] == code
-    assert desk.describe()["transactions_left"] == 8
+def test_what_does_more_than_a_listed_call_is_refused(signer: RestartableSuiSigner, code: str, tx: bytes) -> None:
+    assert signer.ask("a", tx)["code"] == code
+    assert signer.describe()["transactions_left"] == 8
 
 
 BYTES = mint(ADDRESS)
@@ -170,53 +170,57 @@ BYTES = mint(ADDRESS)
         "no base64!", text(BYTES)[:-1], 5, None,
     ],
 )  # fmt: skip
-def test_bytes_that_are_no_transaction_of_that_kind_are_refused(desk: RestartableSuiSigner, tx: Any) -> None:
-    assert desk.ask("a", tx)["code"] == "S01_MALFORMED"
+def test_bytes_that_are_no_transaction_of_that_kind_are_refused(signer: RestartableSuiSigner, tx: Any) -> None:
+    assert signer.ask("a", tx)["code"] == "S01_MALFORMED"
 
 
-def test_another_network_is_refused(desk: RestartableSuiSigner) -> None:
-    assert desk.ask("a", mint(ADDRESS), "mainnet")["code"] == "S18_NETWORK"
+def test_another_network_is_refused(signer: RestartableSuiSigner) -> None:
+    assert signer.ask("a", mint(ADDRESS), "mainnet")["code"] == "S18_NETWORK"
 
 
-def test_a_day_is_limited_in_gas_amounts_coins_and_transactions_over_restarts(desk: RestartableSuiSigner) -> None:
-    assert desk.ask("mint", mint(ADDRESS, 10_000_000))["ok"]
-    desk.start()
-    assert desk.ask("more", mint(ADDRESS, 1))["code"] == "S11_DAY_SPEND"
-    assert desk.ask("deposit", deposit(ADDRESS, 30_000_001))["code"] == "S11_DAY_SPEND"
-    assert desk.ask("deposit", deposit(ADDRESS, 30_000_000))["ok"]
-    desk.at -= DAY_MS
-    assert desk.ask("more", mint(ADDRESS, 1))["code"] == "S11_DAY_SPEND"
-    desk.at += 2 * DAY_MS
-    replies = [desk.ask(f"r{number}", mint(ADDRESS, number + 1, budget=1_000)) for number in range(9)]
+def test_a_day_is_limited_in_gas_amounts_coins_and_transactions_over_restarts(signer: RestartableSuiSigner) -> None:
+    assert signer.ask("mint", mint(ADDRESS, 10_000_000))["ok"]
+    signer.start()
+    assert signer.ask("more", mint(ADDRESS, 1))["code"] == "S11_DAY_SPEND"
+    assert signer.ask("deposit", deposit(ADDRESS, 30_000_001))["code"] == "S11_DAY_SPEND"
+    assert signer.ask("deposit", deposit(ADDRESS, 30_000_000))["ok"]
+    signer.at -= DAY_MS
+    assert signer.ask("more", mint(ADDRESS, 1))["code"] == "S11_DAY_SPEND"
+    signer.at += 2 * DAY_MS
+    replies = [signer.ask(f"r{number}", mint(ADDRESS, number + 1, budget=1_000)) for number in range(9)]
     assert [reply.get("code") for reply in replies] == [None] * 8 + ["S12_DAY_COUNT"]
 
 
-def test_gas_budgets_of_a_day_are_added_up(desk: RestartableSuiSigner) -> None:
+def test_gas_budgets_of_a_day_are_added_up(signer: RestartableSuiSigner) -> None:
     for number in range(8):
-        desk.ask(f"r{number}", mint(ADDRESS, number + 1))
-    assert desk.describe()["gas_left_mist"] == 100_000_000
+        signer.ask(f"r{number}", mint(ADDRESS, number + 1))
+    assert signer.describe()["gas_left_mist"] == 100_000_000
     policy = POLICY.model_copy(update={"caps": POLICY.caps.model_copy(update={"transactions_per_day": 99})})
-    desk.handler = RequestHandler(KEY, SuiScheme(policy), desk.journal, lambda: desk.at)
-    codes = [desk.ask(f"s{number}", mint(ADDRESS, 100 + number)).get("code") for number in range(3)]
+    signer.handler = RequestHandler(KEY, SuiScheme(policy), signer.journal, lambda: signer.at)
+    codes = [signer.ask(f"s{number}", mint(ADDRESS, 100 + number)).get("code") for number in range(3)]
     assert codes == [None, None, "S11_DAY_SPEND"]
 
 
-def test_the_same_request_gets_the_same_signature_and_counts_once(desk: RestartableSuiSigner) -> None:
-    first = desk.ask("a", mint(ADDRESS))
-    desk.start()
-    assert desk.ask("a", mint(ADDRESS)) == first
-    assert desk.describe()["transactions_left"] == 7
-    assert desk.ask("a", mint(ADDRESS, 5))["code"] == "S13_ID_CONFLICT"
-    assert desk.ask("b", mint(ADDRESS))["code"] == "S13_ID_CONFLICT"
+def test_the_same_request_gets_the_same_signature_and_counts_once(signer: RestartableSuiSigner) -> None:
+    first = signer.ask("a", mint(ADDRESS))
+    signer.start()
+    assert signer.ask("a", mint(ADDRESS)) == first
+    assert signer.describe()["transactions_left"] == 7
+    assert signer.ask("a", mint(ADDRESS, 5))["code"] == "S13_ID_CONFLICT"
+    assert signer.ask("b", mint(ADDRESS))["code"] == "S13_ID_CONFLICT"
 
 
-def test_neither_description_nor_files_hold_the_key(desk: RestartableSuiSigner) -> None:
-    desk.ask("a", mint(ADDRESS))
-    shown = json.dumps(desk.describe()) + json.dumps(SuiScheme(POLICY).show(desk.journal, desk.at)) + repr(desk.handler)
+def test_neither_description_nor_files_hold_the_key(signer: RestartableSuiSigner) -> None:
+    signer.ask("a", mint(ADDRESS))
+    shown = (
+        json.dumps(signer.describe())
+        + json.dumps(SuiScheme(POLICY).show(signer.journal, signer.at))
+        + repr(signer.handler)
+    )
     for form in (KEY.hex(), base64.b64encode(KEY).decode(), base64.b64encode(b"\0" + KEY).decode()):
         assert form not in shown
-        assert all(form.encode() not in path.read_bytes() for path in desk.folder.iterdir())
-    assert all(KEY not in path.read_bytes() for path in desk.folder.iterdir())
+        assert all(form.encode() not in path.read_bytes() for path in signer.folder.iterdir())
+    assert all(KEY not in path.read_bytes() for path in signer.folder.iterdir())
 
 
 def test_keys_are_read_in_the_formats_of_wallets() -> None:
@@ -247,11 +251,11 @@ def corrupted_transaction(chance: random.Random) -> bytes:
 def attack(folder: Path, seed: int, requests: int) -> tuple[int, int]:
     """Flip bytes of allowed transactions; what is signed must differ from an allowed one in harmless places only."""
     folder.mkdir(parents=True, exist_ok=True)
-    desk, chance, signed, refused = RestartableSuiSigner(folder), random.Random(seed), 0, 0
+    signer, chance, signed, refused = RestartableSuiSigner(folder), random.Random(seed), 0, 0
     for number in range(requests):
-        desk.at += chance.randrange(DAY_MS // 4)
+        signer.at += chance.randrange(DAY_MS // 4)
         tx = corrupted_transaction(chance)
-        reply = desk.ask(f"r{number}", tx)
+        reply = signer.ask(f"r{number}", tx)
         if not reply["ok"]:
             assert reply["code"] in MEANINGS
             refused += 1

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from pitboss.core.instant import DAY_MS, MINUTE_MS
-from signer.hyperliquid.agent_desk import (
+from signer.hyperliquid.agent_signer import (
     AGENT,
     BANDS,
     DAY_CAP,

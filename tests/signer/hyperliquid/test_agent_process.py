@@ -24,7 +24,7 @@ from pitboss.signer.program import KEYSTORE, POLICY, describe_files, lift_halts,
 from pitboss.signer.protocol import SigningRefusal
 from pitboss.signer.scheme_definition import PolicyAnswers
 from process_memory import key_forms, secrets_in
-from signer.hyperliquid.agent_desk import AGENT, KEY, MASTER, order, payload, recover_address, verdict
+from signer.hyperliquid.agent_signer import AGENT, KEY, MASTER, order, payload, recover_address, verdict
 from signer.signer_process import (
     FAST_SCRYPT,
     PASSPHRASE,

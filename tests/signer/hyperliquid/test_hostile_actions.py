@@ -17,28 +17,28 @@ from pitboss.core.instant import DAY_MS, HOUR_MS, SECOND_MS
 from pitboss.signer.hyperliquid.actions import noop_action, order_action
 from pitboss.signer.protocol import MEANINGS
 from saved_figures import save_figures
-from signer.hyperliquid.agent_desk import KEY, START, AgentDesk, line, order, payload, verdict
+from signer.hyperliquid.agent_signer import KEY, START, RestartableAgentSigner, line, order, payload, verdict
 from signer.hyperliquid.hostile_actions import SignedBook, hostile_request
 
 
 def attack(folder: Path, seed: int, requests: int) -> tuple[SignedBook, int]:
     """Send hostile requests with restarts, clock steps and lifts between them; check everything that is signed."""
     folder.mkdir(parents=True, exist_ok=True)
-    desk, chance, book, halts = AgentDesk(folder), random.Random(seed), SignedBook(), 0
+    signer, chance, book, halts = RestartableAgentSigner(folder), random.Random(seed), SignedBook(), 0
     for number in range(requests):
-        desk.at += chance.randrange(3 * SECOND_MS)
+        signer.at += chance.randrange(3 * SECOND_MS)
         if chance.random() < 0.01:
-            desk.at += chance.choice((HOUR_MS, -HOUR_MS, DAY_MS, -10 * SECOND_MS))
+            signer.at += chance.choice((HOUR_MS, -HOUR_MS, DAY_MS, -10 * SECOND_MS))
         if chance.random() < 0.002:
-            desk.start()  # the old one is killed: nothing is closed
+            signer.start()  # the old one is killed: nothing is closed
         if book.is_halted and chance.random() < 0.2:
-            desk.journal.lift("the test goes on", desk.at)
+            signer.journal.lift("the test goes on", signer.at)
             book.is_halted = False
-        sent = hostile_request(chance, desk.at)
-        reply = desk.handler.handle(sent)
+        sent = hostile_request(chance, signer.at)
+        reply = signer.handler.handle(sent)
         assert KEY.hex() not in json.dumps(reply)
         if reply["ok"]:
-            assert book.breaches(sent, reply, desk.at) == [], (seed, number, sent)
+            assert book.breaches(sent, reply, signer.at) == [], (seed, number, sent)
             continue
         assert reply["code"] in MEANINGS, (seed, number)
         if reply["code"] in ("S29_VERDICT_MISMATCH", "S30_VERDICT_USED"):
@@ -73,8 +73,8 @@ def test_of_a_million_hostile_requests_nothing_outside_policy_verdict_or_halt_is
 
 
 @pytest.fixture(scope="module")
-def shared_desk(tmp_path_factory: pytest.TempPathFactory) -> AgentDesk:
-    return AgentDesk(tmp_path_factory.mktemp("hostile"))
+def shared_signer(tmp_path_factory: pytest.TempPathFactory) -> RestartableAgentSigner:
+    return RestartableAgentSigner(tmp_path_factory.mktemp("hostile"))
 
 
 JSON = st.recursive(
@@ -91,10 +91,10 @@ JSON = st.recursive(
     JSON,
 )
 def test_any_value_in_any_place_of_an_open_without_a_matching_verdict_is_never_signed(
-    shared_desk: AgentDesk, name: str, value: Any
+    shared_signer: RestartableAgentSigner, name: str, value: Any
 ) -> None:
     # The digest is another verdict's, so whatever else is in the payload, nothing may be signed.
-    content = payload({"type": "order", "orders": [order().wire()], "grouping": "na"}, verdict(), shared_desk.at)
+    content = payload({"type": "order", "orders": [order().wire()], "grouping": "na"}, verdict(), shared_signer.at)
     content["verdict"]["digest"] = verdict(intent="another").digest
     row = content["action"]["orders"][0]
     if name == "orders":
@@ -105,29 +105,31 @@ def test_any_value_in_any_place_of_an_open_without_a_matching_verdict_is_never_s
         row[name] = value
     else:
         content[name] = value
-    reply = shared_desk.handler.handle(line("a", content))
+    reply = shared_signer.handler.handle(line("a", content))
     assert reply["ok"] is False
     assert reply["code"] in MEANINGS
 
 
 @given(st.binary(max_size=200) | JSON)
-def test_any_payload_gets_an_answer_and_never_an_exception(shared_desk: AgentDesk, content: Any) -> None:
+def test_any_payload_gets_an_answer_and_never_an_exception(shared_signer: RestartableAgentSigner, content: Any) -> None:
     sent = content if isinstance(content, bytes) else line("b", content)
-    assert shared_desk.handler.handle(sent)["ok"] is False
+    assert shared_signer.handler.handle(sent)["ok"] is False
 
 
 @given(JSON)
 @example("\ud800")
-def test_any_verdict_of_a_request_that_was_signed_gets_an_answer(shared_desk: AgentDesk, value: Any) -> None:
-    content = payload(order_action([order()]), verdict(), shared_desk.at)
-    shared_desk.handler.handle(line("signed", content))
+def test_any_verdict_of_a_request_that_was_signed_gets_an_answer(
+    shared_signer: RestartableAgentSigner, value: Any
+) -> None:
+    content = payload(order_action([order()]), verdict(), shared_signer.at)
+    shared_signer.handler.handle(line("signed", content))
     for name in ("digest", "intent", "terms"):
         changed = {**content, "verdict": {**content["verdict"], name: value}}
-        assert shared_desk.handler.handle(line("signed", changed))["ok"] is False
+        assert shared_signer.handler.handle(line("signed", changed))["ok"] is False
 
 
 def nonces(folder: Path, seed: int, count: int, threads: int, restarts: int) -> dict[str, int]:
-    """Take nonces from several threads, each a process of its own to the file, over clock steps and restarts."""
+    """Take nonces from several threads, each with its own connection to the file, over clock steps and restarts."""
     per_life = count // restarts // threads
     taken: list[tuple[int, ...]] = []
     lock = threading.Lock()
@@ -136,20 +138,20 @@ def nonces(folder: Path, seed: int, count: int, threads: int, restarts: int) -> 
 
     def work(life: int, place: int) -> None:
         try:
-            chance, desk, mine = random.Random(f"{seed}:{life}:{place}"), AgentDesk(folder), []
-            desk.journal._connection.execute("PRAGMA busy_timeout = 60000")
+            chance, signer, mine = random.Random(f"{seed}:{life}:{place}"), RestartableAgentSigner(folder), []
+            signer.journal._connection.execute("PRAGMA busy_timeout = 60000")
             # What is tested is the order of commits, not the disk: all of them share this machine's page cache.
-            desk.journal._connection.execute("PRAGMA synchronous = OFF")
-            desk.at = START + chance.choice((-HOUR_MS, 0, HOUR_MS))
+            signer.journal._connection.execute("PRAGMA synchronous = OFF")
+            signer.at = START + chance.choice((-HOUR_MS, 0, HOUR_MS))
             for number in range(per_life):
-                desk.at += (
+                signer.at += (
                     chance.choice((0, 0, 0, 1, 2)) if chance.random() > 0.001 else chance.choice((-HOUR_MS, HOUR_MS))
                 )
-                reply = desk.ask(f"{life}:{place}:{number}", noop_action())
+                reply = signer.ask(f"{life}:{place}:{number}", noop_action())
                 mine.append(reply["nonce"])
             with lock:
                 taken.append(tuple(mine))
-            desk.journal.close()
+            signer.journal.close()
         except (AssertionError, KeyError, sqlite3.Error) as error:
             faults.append(error)
 

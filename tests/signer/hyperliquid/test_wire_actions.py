@@ -36,7 +36,7 @@ from pitboss.signer.hyperliquid.actions import (
     update_leverage_action,
     wire_decimal,
 )
-from signer.hyperliquid.agent_desk import recover_address
+from signer.hyperliquid.agent_signer import recover_address
 
 WIRE = Path(__file__).parents[3].parent / "shared" / "data" / "wire" / "hyperliquid"
 KEY = bytes.fromhex("0123456789" * 6 + "0123")

@@ -18,38 +18,38 @@ FAULTS = 10_000
 
 async def run_episode(folder: Path, seed: int) -> Counter[str]:
     """Some intents under faults and kills, then a healthy node. Return the number of faults of each kind."""
-    with account(folder, f"episode {seed}", percent=22) as desk:
-        desk.kills_per_mille = 15
+    with account(folder, f"episode {seed}", percent=22) as sender:
+        sender.kills_per_mille = 15
         first = seed * 1_000_000
         for number in range(INTENTS):
-            await desk.through(f"i{number}", first + number, tries=4)
-        faults = Counter({**desk.rpc.faults, "kill": desk.kills})
-        desk.kills_per_mille = 0
-        desk.rpc.heal()
-        desk.start()
-        await finish_intents(desk, first)
-        check_account(desk, first)
+            await sender.through(f"i{number}", first + number, tries=4)
+        faults = Counter({**sender.rpc.faults, "kill": sender.kills})
+        sender.kills_per_mille = 0
+        sender.rpc.heal()
+        sender.start()
+        await finish_intents(sender, first)
+        check_account(sender, first)
         return faults
 
 
-async def finish_intents(desk: Account, first: int) -> None:
+async def finish_intents(sender: Account, first: int) -> None:
     """With a healthy node every intent gets its result."""
     for number in range(INTENTS):
-        outcome = await desk.through(f"i{number}", first + number, tries=8)
+        outcome = await sender.through(f"i{number}", first + number, tries=8)
         assert outcome is not None
         assert outcome.status == "mined", outcome
-    desk.node.mine(3)
-    if desk.count() < len(desk.entries()):  # mined ones that a reorganisation undid after they were confirmed
-        await (await desk.opened())._sender._next_nonce()
+    sender.node.mine(3)
+    if sender.count() < len(sender.entries()):  # mined ones that a reorganisation undid after they were confirmed
+        await (await sender.opened())._sender._next_nonce()
 
 
-def check_account(desk: Account, first: int) -> None:
-    entries = desk.entries()
+def check_account(sender: Account, first: int) -> None:
+    entries = sender.entries()
     nonces = [StoredTransaction.loads(entry.request).nonce for entry in entries]
     assert nonces == list(range(INTENTS)), "a nonce is missing or was given twice"
-    assert desk.count() == INTENTS, "the chain has more or fewer transactions than there are intents"
-    assert [desk.marks(first + number) for number in range(INTENTS)] == [1] * INTENTS, "executed twice or not at all"
-    assert not [pooled for pooled in desk.node.pool.values() if pooled.sender == desk.address]
+    assert sender.count() == INTENTS, "the chain has more or fewer transactions than there are intents"
+    assert [sender.marks(first + number) for number in range(INTENTS)] == [1] * INTENTS, "executed twice or not at all"
+    assert not [pooled for pooled in sender.node.pool.values() if pooled.sender == sender.address]
 
 
 @pytest.mark.parametrize("seed", seeds(1, 2, 3, 4, quick=1))
@@ -69,26 +69,26 @@ def test_of_ten_thousand_faults_none_leads_to_a_second_transaction_or_a_gap(tmp_
 
 async def kill_at(folder: Path, name: str, place: int) -> bool:
     """Kill the process at one step of one intent, start again, finish. Return whether there was such a step."""
-    with account(folder, name) as desk:
+    with account(folder, name) as sender:
         steps = iter(range(place + 1))
 
         def kill(step: str) -> None:
             if next(steps, None) == place:
                 raise Killed(step)
 
-        desk._break = kill
+        sender._break = kill
         was_killed = False
         try:
-            await desk.send("one", hash_of(name))
+            await sender.send("one", hash_of(name))
         except Killed:
             was_killed = True
-        del desk._break
-        desk.start()
-        await (await desk.opened()).resume()
-        outcome = await desk.send("one", hash_of(name))
+        del sender._break
+        sender.start()
+        await (await sender.opened()).resume()
+        outcome = await sender.send("one", hash_of(name))
         assert outcome.status == "mined"
-        assert desk.marks(hash_of(name)) == 1
-        assert desk.count() == 1
+        assert sender.marks(hash_of(name)) == 1
+        assert sender.count() == 1
         return was_killed
 
 

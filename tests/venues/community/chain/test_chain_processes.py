@@ -34,7 +34,7 @@ functions = ["mark(uint256)"]
 
 
 class KillingNode:
-    """The embedded chain; it kills whoever sends a transaction, before or after it has taken it."""
+    """The embedded chain; it kills the sender of a transaction, before or after accepting it."""
 
     def __init__(self, stage: CounterChain, takes_it: bool) -> None:
         self.node, self.takes_it = stage.node, takes_it

@@ -13,7 +13,7 @@ from pitboss.signer.protocol import SigningRefusal
 from pitboss.signer.request_handler import RequestHandler
 from pitboss.signer.schemes.hyperliquid_action import HyperliquidScheme
 from pitboss.testing.hyperliquid.rules import VenueRules
-from signer.hyperliquid.agent_desk import line
+from signer.hyperliquid.agent_signer import line
 from venues.perp.hyperliquid.live_scene import Scene, close_request, open_request
 from venues.perp.hyperliquid.test_fault_table import pass_updates
 

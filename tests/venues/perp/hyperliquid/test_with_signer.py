@@ -19,7 +19,7 @@ from pitboss.signer.schemes.hyperliquid_action import HyperliquidScheme
 from pitboss.testing.hyperliquid.faults import mixed_faults
 from pitboss.testing.hyperliquid.rules import VenueRules
 from pitboss.venues.perp.hyperliquid.order_sender import CANCELS_AT_ONCE
-from signer.hyperliquid.agent_desk import line
+from signer.hyperliquid.agent_signer import line
 from venues.perp.hyperliquid.faulted_run import Tally, run_intents
 from venues.perp.hyperliquid.live_scene import SYMBOLS, Scene, open_request
 

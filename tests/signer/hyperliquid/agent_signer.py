@@ -93,7 +93,7 @@ def line(request_id: Any, content: Any, **changes: Any) -> bytes:
     return json.dumps({**request, **changes}).encode() + b"\n"
 
 
-class AgentDesk:
+class RestartableAgentSigner:
     """A handler on a journal in a folder, that can be killed and started again."""
 
     def __init__(self, folder: Path, policy: HyperliquidPolicy = POLICY) -> None:
