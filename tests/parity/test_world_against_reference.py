@@ -88,7 +88,7 @@ def closing_points(case: Case, expected: Result) -> list[tuple[int, Decimal]]:
     last_tick = (arguments["to_ms"] - 1) // arguments["tick_ms"] * arguments["tick_ms"]
     if points[-1][0] - arguments["base_ms"] >= last_tick:
         points[-1] = points[-1][0], expected.final_equity
-    elif "end" in {fill["reason"] for fill in expected.fills} | {reason for _, _, reason in expected.cancels}:
+    elif any(fill["reason"] == "end" for fill in expected.fills):
         points.append((arguments["to_ms"], expected.final_equity))
     return points
 

@@ -64,7 +64,7 @@ class PerpCourse(Course):
         equity, after = remaining.equity, closed.world.last_equity
         if equity:
             equity = with_last(equity, after)
-        elif closed.receipts:  # an earlier record holds that point, so the range ends with one of its own
+        elif remaining.world.positions:  # an earlier record holds that point, so the range ends with one of its own
             equity = ((self.to_at, interval_ms, text(after), 1),)
         return Leg(closed.world, remaining.receipts + closed.receipts, equity, remaining.index)
 
