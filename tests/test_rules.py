@@ -14,7 +14,7 @@ import pytest
 
 from pitboss.core.instant import DAY_MS, HOUR_MS, parse_instant
 from pitboss.core.state import State
-from pitboss.core.verdict import Margin, Verdict
+from pitboss.core.verdict import Verdict
 from pitboss.engine.execute import Placed, act
 from pitboss.engine.guard import Judgement
 from pitboss.venues.perp import rules
@@ -25,6 +25,7 @@ from pitboss.venues.perp.rules import RULES
 from pitboss.venues.perp.state import PerpWorld, Position, TradingTerms, WorkingOrder, open_world
 from pitboss.venues.perp.testing import judge as guard
 from pitboss.venues.perp.world import OrderRequest, set_marks
+from verdict_margins import margin_of
 
 NOW = parse_instant("2025-06-03T12:00:00Z")
 TERMS = TradingTerms(SHIPPED, daily_loss_halt_pct=Decimal(5), drawdown_halt_pct=Decimal(15))
@@ -50,11 +51,6 @@ class ProposalCase:
 
 def verdict(scene: ProposalCase) -> Verdict:
     return scene.judge().verdict
-
-
-def margin(found: Verdict, code: str) -> Margin:
-    (one,) = [margin for margin in found.margins if margin.code == code]
-    return one
 
 
 def open_case(**changes: Any) -> ProposalCase:
@@ -264,8 +260,8 @@ def test_a_unit_inside_the_limit_is_allowed_and_a_unit_beyond_is_refused(name: s
     assert (good.outcome, good.code) == ("allowed", None), good.detail
     assert (bad.outcome, bad.code) == ("refused", code), bad.detail
     assert bad.detail
-    assert margin(good, code).left == Decimal(left_inside or 0)
-    assert margin(bad, code).left == Decimal(left_beyond or 0)
+    assert margin_of(good, code).left == Decimal(left_inside or 0)
+    assert margin_of(bad, code).left == Decimal(left_beyond or 0)
 
 
 # Rules without a number ---------------------------------------------------------------------------------------------

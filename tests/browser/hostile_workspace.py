@@ -48,6 +48,7 @@ from pitboss.venues.community.sns.seed import seed_forum
 from pitboss.venues.community.sns.serve_options import SnsOptions
 from provider_thread import fake_provider
 from server.web.test_panel_pages import pay
+from stored_records import records_of
 
 FROM_AT = parse_instant("2025-01-20")
 SERVER = Path(__file__).parents[1] / "bootstrap" / "minimal_mcp_server.py"
@@ -223,7 +224,7 @@ def _stored(workspace: Workspace, decided: str, texts: HostileTexts) -> dict[str
             if sealed_rows.fetch(connection, users, {"name": row["name"]}) is None:
                 sealed_rows.add(connection, users, {**row, "created_at": workspace.now()})
         pay(workspace, decided, f"{number} {texts.printable(100)}", "0.01", number % 20)
-    records, state = list(journal_of(workspace, run).records())[:20], journal_of(workspace, run).latest_state()
+    records, state = records_of(workspace, run)[:20], journal_of(workspace, run).latest_state()
     assert state is not None
     unfinished: dict[str, Any] = {"metrics": None, "baselines": None, "report": None, "digest": None}
     for number, status in enumerate(("error", "running", "queued", "cancelled") * 3):

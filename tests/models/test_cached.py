@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from models.reply_store import MemoryReplyStore
 from models.virtual_time import run
 from pitboss.core.errors import TransientError
 from pitboss.core.money import ZERO
@@ -23,33 +24,6 @@ from pitboss.models.scripted import says
 CENT = Decimal("0.01")
 TOOL = ToolSpec("look", "Looks.", {"type": "object", "properties": {"id": {"type": "string"}}})
 ASKED = ModelRequest("Be calm.", (Message("user", "What now?"),), (TOOL,), None, {"temperature": 0})
-
-
-class StoredReply:
-    def __init__(self, run_id: str, cost_usd: Decimal | None, reply: ModelReply) -> None:
-        self.run_id, self.cost_usd, self.reply = run_id, cost_usd, reply
-
-
-class MemoryReplyStore:
-    """A reply store in memory."""
-
-    def __init__(self) -> None:
-        self.rows: dict[str, StoredReply] = {}
-
-    def get(self, key: str) -> StoredReply | None:
-        return self.rows.get(key)
-
-    async def put(
-        self, key: str, model: str, run_id: str, cost_usd: Decimal | None, reply: ModelReply, more: bool = False
-    ) -> None:
-        await asyncio.sleep(0)
-        self.rows.setdefault(key, StoredReply(run_id, cost_usd, reply))
-
-    async def put_paid(self, key: str, model: str, run_id: str, cost_usd: Decimal | None, reply: ModelReply) -> None:
-        await self.put(f"{key}:{len(self.rows)}", model, run_id, cost_usd, reply)
-
-    def paid_usd(self, run_id: str) -> Decimal:
-        return sum((row.cost_usd or ZERO for row in self.rows.values() if row.run_id == run_id), ZERO)
 
 
 class BlockingModel:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.virtual_time import START_MS, now_ms, run
+from models.virtual_time import START_MS, run, virtual_lane
 from pitboss.core.errors import TransientError
 from pitboss.core.instant import MINUTE_MS, iso
 from pitboss.core.intent import Usage
@@ -25,10 +25,6 @@ from pitboss.models.quotas import QuotaNeed
 ASK = ModelRequest("system", (Message("user", "hello"),), ())
 NOW = START_MS
 BUSY = Failure("retry", "busy", "429", status=429)
-
-
-def lane(**limits: int) -> Lane:
-    return Lane("api.example.com", now_ms, asyncio.sleep, **limits)
 
 
 @dataclass
@@ -99,7 +95,7 @@ def test_a_set_limit_is_kept_in_every_window_wherever_it_begins(
     rpm: int, count: int, slow: list[float], most: int
 ) -> None:
     async def main() -> None:
-        provider = LimitedProvider(lane(rpm=rpm, most=most), latencies=slow, headers=False)
+        provider = LimitedProvider(virtual_lane(rpm=rpm, most=most), latencies=slow, headers=False)
         await ask_all(provider, {"a": count})
         arrivals = sorted(provider.arrivals)
         assert len(arrivals) == count
@@ -113,7 +109,7 @@ def test_a_set_limit_is_kept_in_every_window_wherever_it_begins(
 @given(st.integers(50, 500), st.lists(st.tuples(st.integers(1, 400), st.integers(0, 100)), max_size=30), latencies)
 def test_a_limit_of_tokens_is_kept_in_every_window(tpm: int, calls: list[tuple[int, int]], slow: list[float]) -> None:
     async def main() -> None:
-        tested_lane, times = lane(tpm=tpm), []
+        tested_lane, times = virtual_lane(tpm=tpm), []
 
         async def call(number: int, estimate: int, percent: int) -> None:
             estimate = min(estimate, tpm)
@@ -136,7 +132,7 @@ def test_a_learned_limit_is_never_run_into_once_a_reply_has_reported_it(
     limit: int, window_s: float, count: int, slow: list[float]
 ) -> None:
     async def main() -> None:
-        provider = LimitedProvider(lane(), limit, window_s, [0.01])
+        provider = LimitedProvider(virtual_lane(), limit, window_s, [0.01])
         await ask_all(provider, {"a": 1})
         provider.latencies = slow
         await ask_all(provider, {"a": count, "b": count})
@@ -215,7 +211,7 @@ def test_a_learned_limit_is_kept_however_it_is_counted_whatever_is_cancelled_or_
     calls: list[tuple[int, int | None]],
 ) -> None:
     async def main() -> None:
-        provider = CountingProvider(lane(), limit, period_s, fills, [0.01], silent)
+        provider = CountingProvider(virtual_lane(), limit, period_s, fills, [0.01], silent)
         await Limited(provider, provider.lane, "first").complete(ASK)
         provider.latencies = slow
         loop = asyncio.get_running_loop()
@@ -242,7 +238,7 @@ def test_calls_that_nothing_was_heard_of_do_not_make_a_quota_look_full_too_soon(
     limit: int, period_s: float, fills: bool
 ) -> None:
     async def main() -> None:
-        provider = CountingProvider(lane(), limit, period_s, fills, [0.1], silent=0)
+        provider = CountingProvider(virtual_lane(), limit, period_s, fills, [0.1], silent=0)
         await ask_all_at_once(provider, 1)
         provider.silent = 4
         await ask_all_at_once(provider, max(limit - 1, 1))
@@ -261,7 +257,7 @@ async def ask_all_at_once(provider: CountingProvider, count: int) -> None:
 
 def test_calls_below_the_limit_are_not_delayed() -> None:
     async def main() -> None:
-        provider = LimitedProvider(lane(), limit=1_000)
+        provider = LimitedProvider(virtual_lane(), limit=1_000)
         await ask_all(provider, {"a": 200})
         assert asyncio.get_running_loop().time() == pytest.approx(0.5, abs=0.01)
 
@@ -272,7 +268,7 @@ def test_calls_below_the_limit_are_not_delayed() -> None:
 @given(st.lists(st.integers(1, 40), min_size=2, max_size=5), st.integers(1, 3))
 def test_waiting_runs_are_served_in_turn(counts: list[int], rpm: int) -> None:
     async def main() -> None:
-        provider = LimitedProvider(lane(rpm=rpm), headers=False)
+        provider = LimitedProvider(virtual_lane(rpm=rpm), headers=False)
         await ask_all(provider, {f"run {number}": count for number, count in enumerate(counts)})
         left = {f"run {number}": count for number, count in enumerate(counts)}
         # The first runs found none waiting. From then on no run gets a second call while another waits for its first.
@@ -293,7 +289,7 @@ def test_waiting_runs_are_served_in_turn(counts: list[int], rpm: int) -> None:
 
 def test_a_run_with_a_hundred_waiting_calls_does_not_starve_a_run_with_one() -> None:
     async def main() -> None:
-        provider = LimitedProvider(lane(rpm=2), headers=False)
+        provider = LimitedProvider(virtual_lane(rpm=2), headers=False)
         await ask_all(provider, {"many": 100, "one": 1})
         assert provider.order.index("one") <= 3
 
@@ -307,7 +303,7 @@ def test_a_run_with_a_hundred_waiting_calls_does_not_starve_a_run_with_one() -> 
 )
 def test_cancelled_waits_leave_no_trace(rpm: int, calls: list[tuple[int, int | None]]) -> None:
     async def main() -> None:
-        provider = LimitedProvider(lane(rpm=rpm, most=2), headers=False)
+        provider = LimitedProvider(virtual_lane(rpm=rpm, most=2), headers=False)
         loop = asyncio.get_running_loop()
 
         async def tested_lane(number: int, start: int) -> None:
@@ -329,7 +325,7 @@ def test_cancelled_waits_leave_no_trace(rpm: int, calls: list[tuple[int, int | N
 
 def test_a_burst_of_rate_limit_errors_halves_the_bound_once_and_it_recovers() -> None:
     async def main() -> None:
-        tested_lane = lane(most=64)
+        tested_lane = virtual_lane(most=64)
         tickets = [await tested_lane.acquire("a") for _ in range(64)]
         waiting = asyncio.create_task(tested_lane.acquire("b"))
         await asyncio.sleep(0)
@@ -359,7 +355,7 @@ def test_a_burst_of_rate_limit_errors_halves_the_bound_once_and_it_recovers() ->
 
 def test_calls_from_before_a_halving_do_not_halve_again() -> None:
     async def main() -> None:
-        provider = LimitedProvider(lane(most=64), limit=8, headers=False, latencies=[1.0])
+        provider = LimitedProvider(virtual_lane(most=64), limit=8, headers=False, latencies=[1.0])
         await ask_all(provider, {"a": 64})
         assert provider.refused == 56
         assert 25 <= provider.lane.concurrency_limit <= 32  # one halving of what was left after the good answers
@@ -369,7 +365,7 @@ def test_calls_from_before_a_halving_do_not_halve_again() -> None:
 
 def test_retry_after_counts_only_on_errors() -> None:
     async def main() -> None:
-        tested_lane = lane()
+        tested_lane = virtual_lane()
         tested_lane.learn({"retry-after": "30"})
         tested_lane.release(await tested_lane.acquire("a"))
         assert asyncio.get_running_loop().time() < 0.01
@@ -382,7 +378,7 @@ def test_retry_after_counts_only_on_errors() -> None:
 
 def test_a_provider_that_wants_hours_of_rest_fails_the_call_at_once() -> None:
     async def main() -> None:
-        tested_lane = lane()
+        tested_lane = virtual_lane()
         tested_lane.learn({"retry-after": "7200"}, 429)
         with pytest.raises(TransientError, match=r"api.example.com: no more calls for 7200 s"):
             await tested_lane.acquire("a")
@@ -393,7 +389,7 @@ def test_a_provider_that_wants_hours_of_rest_fails_the_call_at_once() -> None:
 
 def test_a_quota_of_the_day_that_is_used_up_is_tried_again_one_call_at_a_time() -> None:
     async def main() -> None:
-        tested_lane = lane()
+        tested_lane = virtual_lane()
         headers = {"x-ratelimit-limit-requests": "1000", "x-ratelimit-remaining-requests": "0"}
         headers["x-ratelimit-reset-requests"] = "23h12m0.5s"
 
@@ -413,7 +409,7 @@ def test_a_quota_of_the_day_that_is_used_up_is_tried_again_one_call_at_a_time() 
 
 def test_a_call_larger_than_the_whole_quota_goes_alone_instead_of_never() -> None:
     async def main() -> None:
-        tested_lane = lane(tpm=100)
+        tested_lane = virtual_lane(tpm=100)
         first = await tested_lane.acquire("a", QuotaNeed(40, 0))
         large = asyncio.create_task(tested_lane.acquire("a", QuotaNeed(5_000, 0)))
         await asyncio.sleep(1)
@@ -427,7 +423,7 @@ def test_a_call_larger_than_the_whole_quota_goes_alone_instead_of_never() -> Non
 
 def test_calls_that_fail_without_a_word_count_as_used() -> None:
     async def main() -> None:
-        tested_lane = lane()
+        tested_lane = virtual_lane()
         tested_lane.learn({"x-ratelimit-remaining-requests": "2", "x-ratelimit-reset-requests": "10s"})
         for _ in range(2):
             tested_lane.release(await tested_lane.acquire("a"))
@@ -440,7 +436,7 @@ def test_calls_that_fail_without_a_word_count_as_used() -> None:
 
 def test_repeated_attempts_of_a_call_count_each() -> None:
     async def main() -> None:
-        tested_lane = lane(rpm=3)
+        tested_lane = virtual_lane(rpm=3)
 
         class Retrying(ModelClient):
             name = "m"
@@ -556,7 +552,7 @@ def test_headers_of_any_content_are_survived(headers: dict[str, str]) -> None:
 @settings(max_examples=20, deadline=None)
 def test_whatever_a_provider_says_calls_go_on_in_the_end(readings: list[tuple[str, int]]) -> None:
     async def main() -> None:
-        tested_lane = lane()
+        tested_lane = virtual_lane()
         for text, status in readings:
             tested_lane.learn({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": text}, status)
         tested_lane.release(await tested_lane.acquire("a"))

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from models.reply_store import MemoryReplyStore, StoredReply
 from models.virtual_time import run
 from pitboss.core.errors import BudgetExceeded, TransientError, UserError
 from pitboss.core.money import ZERO
@@ -30,35 +31,15 @@ def question(name: str) -> ModelRequest:
     return ModelRequest("Be calm.", (Message("user", name),), (), None, {})
 
 
-@dataclass
-class StoredReply:
-    run_id: str
-    cost_usd: Decimal | None
-    reply: ModelReply
-
-
-class MemoryReplyStore:
-    """Answers in memory that take a moment to be written."""
-
-    def __init__(self) -> None:
-        self.rows: dict[str, StoredReply] = {}
-
-    def get(self, key: str) -> StoredReply | None:
-        return self.rows.get(key)
+class UniqueReplyStore(MemoryReplyStore):
+    """A reply store that takes a moment for every write and accepts one reply per key."""
 
     async def put(
         self, key: str, model: str, run_id: str, cost_usd: Decimal | None, reply: ModelReply, more: bool = False
-    ) -> bool:
+    ) -> None:
         await asyncio.sleep(0.01)
         assert key not in self.rows, "the same question was paid for twice"
         self.rows[key] = StoredReply(run_id, cost_usd, reply)
-        return True
-
-    async def put_paid(self, key: str, model: str, run_id: str, cost_usd: Decimal | None, reply: ModelReply) -> None:
-        await self.put(f"{key}:{len(self.rows)}", model, run_id, cost_usd, reply)
-
-    def paid_usd(self, run_id: str) -> Decimal:
-        return sum((run.cost_usd or ZERO for run in self.rows.values() if run.run_id == run_id), ZERO)
 
 
 class ChargingProvider(ModelClient):
@@ -86,7 +67,7 @@ class RunsWithSharedCalls:
     """Runs that share a reply store, with or without shared calls in flight."""
 
     def __init__(self, provider: ChargingProvider) -> None:
-        self.provider, self.shelf, self.flights = provider, MemoryReplyStore(), SharedCalls()
+        self.provider, self.shelf, self.flights = provider, UniqueReplyStore(), SharedCalls()
 
     def run(self, run_id: str, repeat: int = 0, attempts: int = 1) -> Cached:
         asking = Retried(self.provider, random=lambda: 1.0, attempts=attempts)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.virtual_time import now_ms, run
+from models.virtual_time import run, virtual_lane
 from pitboss.core.errors import BudgetExceeded, TransientError, UserError
 from pitboss.core.intent import Usage
 from pitboss.core.ports import ModelReply, ModelRequest
@@ -56,10 +56,6 @@ class ScriptedClient(ModelClient):
         return CallResult(outcome, attempts=1) if isinstance(outcome, ModelReply) else CallResult(None, outcome, 1)
 
 
-def lane(**limits: int) -> Lane:
-    return Lane("api.example.com", now_ms, asyncio.sleep, **limits)
-
-
 def client_stack(
     client: ScriptedClient, budget: Budget, shared_lane: Lane, run_id: str = "a", **patience: Any
 ) -> Retried:
@@ -70,34 +66,34 @@ def client_stack(
 def test_a_try_that_timed_out_counts_at_its_worst_even_if_a_later_one_succeeds() -> None:
     budget = Budget(DOLLAR * 3)
     client = ScriptedClient(LATE, OK)
-    reply = run(client_stack(client, budget, lane()).complete(ASK))
+    reply = run(client_stack(client, budget, virtual_lane()).complete(ASK))
     assert (reply.text, reply.cost_usd) == ("fine", 5 * CENT)
     assert (budget.spent, budget.uncertain, budget.reserved) == (5 * CENT, DOLLAR, 0)
 
 
 def test_a_try_that_was_refused_costs_nothing() -> None:
     budget = Budget(DOLLAR)
-    run(client_stack(ScriptedClient(REFUSED, REFUSED, OK), budget, lane()).complete(ASK))
+    run(client_stack(ScriptedClient(REFUSED, REFUSED, OK), budget, virtual_lane()).complete(ASK))
     assert (budget.spent, budget.uncertain, budget.reserved) == (5 * CENT, 0, 0)
 
 
 def test_no_try_is_made_that_the_budget_cannot_pay_after_those_before_it() -> None:
     budget, client = Budget(DOLLAR * Decimal("2.5")), ScriptedClient(LATE)
     with pytest.raises(BudgetExceeded):
-        run(client_stack(client, budget, lane()).complete(ASK))
+        run(client_stack(client, budget, virtual_lane()).complete(ASK))
     assert len(client.sent_at) == 2
     assert budget.uncertain == client.charged == 2 * DOLLAR
 
 
 def test_every_try_waits_for_its_turn_in_the_limiter() -> None:
     client = ScriptedClient(REFUSED, REFUSED, OK, takes_s=0.0)
-    run(client_stack(client, Budget(), lane(rpm=1)).complete(ASK))
+    run(client_stack(client, Budget(), virtual_lane(rpm=1)).complete(ASK))
     assert client.sent_at == pytest.approx([0.0, 60.0, 120.0], abs=0.01)
 
 
 def test_a_pause_between_attempts_occupies_no_slot() -> None:
     async def main() -> None:
-        shared_lane = lane(most=1)
+        shared_lane = virtual_lane(most=1)
         slow = ScriptedClient(Failure("retry", "busy", "busy", wait_s=50.0, status=429), OK)
         quick = ScriptedClient(OK)
         first = asyncio.create_task(client_stack(slow, Budget(), shared_lane).complete(ASK))
@@ -111,7 +107,11 @@ def test_a_pause_between_attempts_occupies_no_slot() -> None:
 
 def test_a_call_that_is_cancelled_while_it_waits_for_its_turn_costs_nothing_and_leaves_its_place() -> None:
     async def main() -> None:
-        shared_lane, budget, client = lane(tpm=100, most=8), Budget(DOLLAR * 10), ScriptedClient(OK, takes_s=10.0)
+        shared_lane, budget, client = (
+            virtual_lane(tpm=100, most=8),
+            Budget(DOLLAR * 10),
+            ScriptedClient(OK, takes_s=10.0),
+        )
         model = client_stack(client, budget, shared_lane)
         first = asyncio.create_task(model.complete(ASK))
         waiting = [asyncio.create_task(model.complete(ASK)) for _ in range(3)]
@@ -131,7 +131,7 @@ def test_a_call_that_is_cancelled_while_it_waits_for_its_turn_costs_nothing_and_
 def test_a_call_that_was_sent_and_is_cancelled_may_have_been_charged() -> None:
     async def main() -> None:
         budget, client = Budget(DOLLAR * 10), ScriptedClient(OK, takes_s=10.0)
-        task = asyncio.create_task(client_stack(client, budget, lane()).complete(ASK))
+        task = asyncio.create_task(client_stack(client, budget, virtual_lane()).complete(ASK))
         await asyncio.sleep(1)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
@@ -142,7 +142,7 @@ def test_a_call_that_was_sent_and_is_cancelled_may_have_been_charged() -> None:
 
 def test_a_call_that_the_limiter_turns_away_costs_nothing() -> None:
     async def main() -> None:
-        shared_lane, budget, client = lane(), Budget(DOLLAR * 10), ScriptedClient(OK)
+        shared_lane, budget, client = virtual_lane(), Budget(DOLLAR * 10), ScriptedClient(OK)
         shared_lane.learn({"retry-after": "7200"}, 429)
         with pytest.raises(TransientError, match="no more calls"):
             await client_stack(client, budget, shared_lane).complete(ASK)
@@ -179,7 +179,7 @@ def test_whatever_happens_the_cap_holds_the_rate_holds_and_nothing_stays_set_asi
     calls: list[tuple[list[Outcome], int, int | None]], dollars: int, rpm: int, most: int
 ) -> None:
     async def main() -> None:
-        budget, shared_lane = Budget(DOLLAR * dollars), lane(rpm=rpm, most=most)
+        budget, shared_lane = Budget(DOLLAR * dollars), virtual_lane(rpm=rpm, most=most)
         clients = [ScriptedClient(*plan, takes_s=3.0) for plan, _, _ in calls]
         loop = asyncio.get_running_loop()
 
@@ -238,7 +238,7 @@ def test_a_call_can_be_cancelled_wherever_it_waits_and_leaves_nothing_behind() -
     steps_seen: set[str] = set()
 
     async def main(cancel_at: int) -> bool:
-        shared_lane, budget = lane(rpm=2, most=1), Budget(DOLLAR * Decimal("1.5"))
+        shared_lane, budget = virtual_lane(rpm=2, most=1), Budget(DOLLAR * Decimal("1.5"))
         client = ScriptedClient(LATE, OK, takes_s=2.0)
         competitor = asyncio.create_task(
             client_stack(ScriptedClient(OK, takes_s=5.0), budget, shared_lane, "b").complete(ASK)

@@ -8,6 +8,8 @@ import selectors
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from pitboss.models.lane import Lane
+
 T = TypeVar("T")
 
 START_MS = 1_790_000_000_000
@@ -47,3 +49,8 @@ def run(main: Coroutine[Any, Any, T]) -> T:
     """`asyncio.run` in virtual time."""
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         return runner.run(main)
+
+
+def virtual_lane(**limits: int) -> Lane:
+    """A lane of the rate limiter whose clock is that of the loop."""
+    return Lane("api.example.com", now_ms, asyncio.sleep, **limits)

@@ -29,6 +29,7 @@ from pitboss.venues.perp.assembly import PerpRun
 from pitboss.venues.perp.live import paper_side
 from pitboss.venues.perp.recorded_feed import RecordedFeed
 from pitboss.venues.perp.request import PerpRequest
+from stored_records import records_of
 
 PERP = venue_named("perp")
 HOURS = 7
@@ -97,7 +98,7 @@ class PaperScene:
         epoch = workspace.runs.claim(run_id, into="running")
         stored_run = StoredLiveRun(workspace, run_id, epoch, "", Board(), clock)
         await work_live(stored_run, paper_side(live, feed), Driving(clock, lambda: False, control or Control()))
-        return list(journal_of(workspace, workspace.runs.get(run_id)).records())
+        return records_of(workspace, workspace.runs.get(run_id))
 
 
 @contextmanager

@@ -14,8 +14,8 @@ from forked_process import ForkedProcess
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import open_workspace
 from pitboss.core.snapshot import GENESIS, check
-from pitboss.runs.stored import journal_of
 from pitboss.venues.perp.redteam.market import make_market
+from stored_records import records_of
 
 PROCESS = Path(__file__).with_name("halting_process.py")
 BEFORE, AFTER = 45, 45
@@ -67,7 +67,7 @@ def kill_and_go_on(home: Path, kill_at: int) -> str:
         assert after.states == ("halted",)
     with open_workspace(load_settings(home)) as workspace:
         deployment = workspace.deployments.get(deployment_id)
-        records = list(journal_of(workspace, workspace.runs.get(deployment.run_id)).records())
+        records = records_of(workspace, workspace.runs.get(deployment.run_id))
     previous = GENESIS
     for number, record in enumerate(records):
         check(record, number, previous)

@@ -14,10 +14,9 @@ from pitboss.bootstrap.workspace import Workspace, open_workspace
 from pitboss.core import codec
 from pitboss.core.errors import ReplayMismatch, UserError
 from pitboss.core.instant import iso, parse_instant
-from pitboss.core.snapshot import Record
 from pitboss.runs.fork import ForkChange, fork
 from pitboss.runs.lineage import decided_by
-from pitboss.runs.run import journal_of, ledger_of, resume, start, verify
+from pitboss.runs.run import ledger_of, resume, start, verify
 from pitboss.runs.stored import document
 from pitboss.runs.tool_context import of_run
 from pitboss.store import schema
@@ -25,6 +24,7 @@ from pitboss.store import sealed_rows as rows
 from pitboss.store.runs import Run
 from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.testing import plain_skill
+from stored_records import records_of
 
 FROM, TO, END = map(parse_instant, ("2025-03-27T20:00", "2025-03-28T04:00", "2025-03-31"))
 AT = "2025-03-28T01:30:00Z"
@@ -45,10 +45,6 @@ def start_run(workspace: Workspace, model: str, every: str = "15m") -> Run:
 def run_fork(workspace: Workspace, source: Run, at: str = AT, change: ForkChange | None = None) -> Run:
     branch = asyncio.run(fork(workspace, source.id, at, change or ForkChange()))
     return asyncio.run(resume(workspace, branch))
-
-
-def records_of(workspace: Workspace, run: Run) -> list[Record]:
-    return list(journal_of(workspace, run).records())
 
 
 def test_a_fork_that_changes_nothing_ends_in_the_digest_and_the_metrics_of_its_source(workspace: Workspace) -> None:

@@ -14,7 +14,6 @@ from bundle_files import FROM, TO
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.curve import points
 from pitboss.core.instant import HOUR_MS, iso
-from pitboss.core.snapshot import Record
 from pitboss.report.decisions import PROPOSED
 from pitboss.report.shell import html_document
 from pitboss.runs import run_files, stored
@@ -25,11 +24,12 @@ from pitboss.runs.run import ledger_of, start
 from pitboss.runs.run_charts import equity_points, run_chart
 from pitboss.runs.run_files import INDEX, KINDS, PAGE, SERIES
 from pitboss.runs.run_index import RowFilter, RunIndex
-from pitboss.runs.stored import decision_rows, journal_of
+from pitboss.runs.stored import decision_rows
 from pitboss.runs.venues import venue_of
 from pitboss.store.runs import Run
 from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.testing import plain_skill
+from stored_records import records_of
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror='alert(2)'>\"\u202e\x00"
 STRANGE: tuple[dict[str, Any], ...] = (
@@ -54,10 +54,6 @@ def runs(workspace: Workspace, run: Run) -> list[Run]:
         start_run(workspace, blind=True),
         start_run(workspace, decisions="\n".join(lines)),
     ]
-
-
-def records_of(workspace: Workspace, run: Run) -> list[Record]:
-    return list(journal_of(workspace, run).records())
 
 
 def expected_rows(workspace: Workspace, run: Run) -> list[dict[str, Any]]:

@@ -30,6 +30,7 @@ from pitboss.server.app import create_app
 from pitboss.sim.study.axis import parse_axis
 from pitboss.store.import_run import insert_run
 from server.web.conftest import ADDRESS, TOKEN
+from stored_records import records_of
 
 OPEN = {"/health", "/sign-in", "/sign-out", "/start", "/static/{digest}/{name}", "/api/openapi.json"}
 """What needs no credentials. Everything else must name a role."""
@@ -104,7 +105,7 @@ def two_owner_server(demo_home: Path, tmp_path_factory: pytest.TempPathFactory) 
         (run,) = workspace.runs.listing().runs
         skill = workspace.skills.get_by_id(run.skill_id, run.skill_version)
         copied = anna.skills.save("annas-skill", skill.digest, skill.body)
-        records, state = list(journal_of(workspace, run).records()), journal_of(workspace, run).latest_state()
+        records, state = records_of(workspace, run), journal_of(workspace, run).latest_state()
         assert state is not None
         document = {**run.params["skill"], "name": "annas-skill"}
         params = {**run.params, "skill": document}

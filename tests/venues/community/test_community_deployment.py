@@ -13,8 +13,8 @@ from pitboss.core.errors import UserError
 from pitboss.jobs.live_host import HostSettings, LiveHost
 from pitboss.runs.deployments import command, deploy
 from pitboss.runs.live_deployment import DeployRequest
-from pitboss.runs.stored import journal_of
 from pitboss.venues.community.skill import CommunitySkill
+from stored_records import records_of
 
 SKILL = CommunitySkill.model_validate({"pitboss": 1, "name": "watcher", "venue": "community", "model": "policy/silent"})
 
@@ -43,7 +43,7 @@ def test_an_agent_on_a_forum_is_deployed_paused_and_stopped(tmp_path: Path, monk
                 host.stop()
                 await hosting
                 run = workspace.runs.get(deployment.run_id)
-                records = list(journal_of(workspace, run).records())
+                records = records_of(workspace, run)
         receipts = [each for record in records for each in codec.loads(record.covered)["receipts"]]
         told = [each["facts"]["command"] for each in receipts if each["kind"] == "command"]
         assert told == ["pause", "snapshot", "stop"]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pitboss.core.instant import DAY_MS, HOUR_MS, day_of, iso
-from pitboss.core.verdict import Margin, Verdict
+from pitboss.core.verdict import Margin
 from pitboss.venues.predict import rules
 from pitboss.venues.predict.caps import PredictCaps, Spent, make_caps, room
 from pitboss.venues.predict.orders import perform
@@ -23,6 +23,7 @@ from pitboss.venues.predict.world import push
 from venues.predict.guard_result import GuardResult, judge
 from venues.predict.scene import HOURLY, LATER, MINT, NOW, SPOT, no, venue, with_open_market, world_after, yes
 from venues.predict.single_markets import create_oracle, push_price, set_ask_bounds
+from verdict_margins import margin_of
 
 CAPS = PredictCaps()
 NONE = Spent()
@@ -65,11 +66,6 @@ def assert_refused(found: GuardResult, code: str, words: str = "") -> None:
     assert found.order is None
 
 
-def margin(found: Verdict, code: str) -> Margin:
-    (one,) = [margin for margin in found.margins if margin.code == code]
-    return one
-
-
 def test_codes_order_and_files_are_pinned() -> None:
     assert [rule.code for rule in RULES] == CODES
     files = sorted(path.stem for path in Path(rules.__path__[0]).glob("b*.py"))
@@ -83,8 +79,8 @@ def test_a_plain_mint_is_allowed_with_the_margins_of_every_amount() -> None:
     assert_allowed(found)
     codes = [one.code for one in found.verdict.margins]
     assert codes == [CODES[place] for place in (2, 3, 4, 5, 8, 9, 10, 11, 12)]
-    assert margin(found.verdict, "B9_SPEND_TICK").left == 0
-    assert margin(found.verdict, "B10_SPEND_DAY").left == 48
+    assert margin_of(found.verdict, "B9_SPEND_TICK").left == 0
+    assert margin_of(found.verdict, "B10_SPEND_DAY").left == 48
     assert found.order is not None
     step = perform(venue(), found.order, NOW)
     assert step.receipts[0].facts["quantity"] == Decimal(found.order.quantity).scaleb(-6)

@@ -22,12 +22,12 @@ from pitboss.bootstrap.workspace import Workspace, open_workspace
 from pitboss.core import codec
 from pitboss.core.instant import HOUR_MS
 from pitboss.core.snapshot import GENESIS, check
-from pitboss.runs.stored import journal_of
 from pitboss.server.access.sign_in import SignIn, digest
 from pitboss.server.app import create_app
 from pitboss.store.deployments import Deployment
 from pitboss.testing.hyperliquid.rules import VenueRules
 from pitboss.venues.perp.testing import plain_skill
+from stored_records import records_of
 from venues.perp.hyperliquid import trading_process
 from venues.perp.hyperliquid.guarded_scene import GuardedScene, guarded_scene
 from venues.perp.hyperliquid.shared_clock import SharedClock
@@ -76,7 +76,7 @@ class DeploymentViews:
     def bodies(self) -> list[dict[str, Any]]:
         """What the records of the deployment say."""
         workspace = self.scene.workspace
-        records = list(journal_of(workspace, workspace.runs.get(self.scene.deployment.run_id)).records())
+        records = records_of(workspace, workspace.runs.get(self.scene.deployment.run_id))
         previous = GENESIS
         for number, record in enumerate(records):
             check(record, number, previous)
