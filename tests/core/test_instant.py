@@ -130,7 +130,7 @@ def test_a_time_before_the_end_that_cannot_be_read_is_a_users_mistake(text: str)
     [
         ("2025-10-01T00:00:00Z", "2025-10-13T00:00:00Z", "2025-10-01 to 2025-10-13"),
         ("2025-10-01T06:00:00Z", "2025-10-02T06:00:00Z", "2025-10-01 to 2025-10-02"),
-        ("2025-10-01T00:00:00Z", "2025-10-01T06:30:00Z", "2025-10-01 00:00 to 06:30"),
+        ("2025-10-01T00:00:00Z", "2025-10-01T06:30:00Z", "2025-10-01 00:00-06:30"),
     ],
 )
 def test_a_range_within_one_day_is_printed_with_times(first: str, last: str, printed: str) -> None:

@@ -124,7 +124,7 @@ def iso(at: Instant) -> str:
 def date_range(first: str, last: str) -> str:
     """A range in dates, from two printed instants; with the times of day if it begins and ends on the same date."""
     if first[:10] == last[:10]:
-        return f"{first[:10]} {first[11:16]} to {last[11:16]}"
+        return f"{first[:10]} {first[11:16]}-{last[11:16]}"
     return f"{first[:10]} to {last[:10]}"
 
 
