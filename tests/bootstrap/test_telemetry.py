@@ -179,9 +179,10 @@ class HangingSpanProcessor(SpanProcessor):
     """A span processor whose shutdown does not return until it is released."""
 
     def __init__(self) -> None:
-        self.released = threading.Event()
+        self.begun, self.released = threading.Event(), threading.Event()
 
     def shutdown(self) -> None:
+        self.begun.set()
         self.released.wait()
 
 
@@ -197,9 +198,11 @@ class FailingExporter(SpanExporter):
 
 def test_the_end_is_not_delayed_by_a_collector_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(telemetry, "CLOSE_TIMEOUT_MS", 50)
-    deaf, reader = HangingSpanProcessor(), InMemoryMetricReader()
-    Telemetry(deaf, reader).close()  # which comes back
-    deaf.released.set()
+    processor = HangingSpanProcessor()
+    Telemetry(processor, InMemoryMetricReader()).close()
+    assert processor.begun.wait(60)  # it was told to stop, and `close` returned while it still hangs
+    assert not processor.released.is_set()
+    processor.released.set()
 
 
 def test_an_exporter_that_fails_breaks_nothing(caplog: pytest.LogCaptureFixture) -> None:

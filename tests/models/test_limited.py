@@ -216,11 +216,11 @@ def test_a_learned_limit_is_kept_however_it_is_counted_whatever_is_cancelled_or_
         provider.latencies = slow
         loop = asyncio.get_running_loop()
 
-        async def tested_lane(number: int, start: int) -> None:
+        async def call_model(number: int, start: int) -> None:
             await asyncio.sleep(start)
             await Limited(provider, provider.lane, f"run {number % 3}").complete(ASK)
 
-        tasks = [asyncio.create_task(tested_lane(number, start)) for number, (start, _) in enumerate(calls)]
+        tasks = [asyncio.create_task(call_model(number, start)) for number, (start, _) in enumerate(calls)]
         for task, (_, cancelled) in zip(tasks, calls, strict=True):
             if cancelled is not None:
                 loop.call_later(cancelled, task.cancel)
@@ -306,11 +306,11 @@ def test_cancelled_waits_leave_no_trace(rpm: int, calls: list[tuple[int, int | N
         provider = LimitedProvider(virtual_lane(rpm=rpm, most=2), headers=False)
         loop = asyncio.get_running_loop()
 
-        async def tested_lane(number: int, start: int) -> None:
+        async def call_model(number: int, start: int) -> None:
             await asyncio.sleep(start)
             await Limited(provider, provider.lane, f"run {number % 3}").complete(ASK)
 
-        tasks = [asyncio.create_task(tested_lane(number, start)) for number, (start, _) in enumerate(calls)]
+        tasks = [asyncio.create_task(call_model(number, start)) for number, (start, _) in enumerate(calls)]
         for task, (_, cancelled) in zip(tasks, calls, strict=True):
             if cancelled is not None:
                 loop.call_later(cancelled, task.cancel)

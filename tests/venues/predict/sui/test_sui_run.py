@@ -44,14 +44,19 @@ class SuiWorkspace:
         common = ("--every", every, "--port", "0", "--json", "--model", "policy/alternate", "--home", self.home)
         return [str(word) for word in ("predict", "run", self.skill, *feeds, "--writer", "sui", *common, *more)]
 
+    def preflight_words(self) -> list[str]:
+        """The command line that checks whether everything is ready."""
+        services = ["--indexer", self.url, "--prices-url", self.url]
+        return ["predict", "preflight", *services, "--json", "--home", str(self.home)]
+
     def run(self, *more: object) -> tuple[list[dict[str, Any]], str]:
-        told = run_in_process(*self.words(*more))
-        return [json.loads(line) for line in told.out.splitlines()], told.err
+        result = run_in_process(*self.words(*more))
+        return [json.loads(line) for line in result.out.splitlines()], result.err
 
     def records(self, run_id: str) -> list[dict[str, Any]]:
         assert run_in_process("runs", "verify", run_id, "--home", self.home).out.startswith("OK ")
-        told = run_in_process("runs", "export", run_id, "--what", "snapshots", "--home", self.home)
-        return [json.loads(line) for line in told.out.splitlines()]
+        result = run_in_process("runs", "export", run_id, "--what", "snapshots", "--home", self.home)
+        return [json.loads(line) for line in result.out.splitlines()]
 
 
 def fill_receipts(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -164,18 +169,7 @@ def test_an_agent_is_found_however_its_id_is_written(
     (_, *entries), _ = sui_workspace.run("--once")
     assert all(entry["flags"] == [] for entry in entries if entry["kind"] == "tick")
     monkeypatch.setenv("PITBOSS_PREDICT_MANAGER_ID", PLACE.manager)
-    words = (
-        "predict",
-        "preflight",
-        "--indexer",
-        sui_workspace.url,
-        "--prices-url",
-        sui_workspace.url,
-        "--json",
-        "--home",
-        sui_workspace.home,
-    )
-    assert run_in_process(*words).json["checks"][-1] == {
+    assert run_in_process(*sui_workspace.preflight_words()).json["checks"][-1] == {
         "name": "agent",
         "ok": True,
         "detail": f"the agent {AGENT} is active",
@@ -184,44 +178,34 @@ def test_an_agent_is_found_however_its_id_is_written(
 
 def test_an_agents_id_that_is_none_is_refused(sui_workspace: SuiWorkspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PITBOSS_PREDICT_AGENT_ID", "mine")
-    told = run_in_process(*sui_workspace.words("--once"), code=2)
-    assert "setting predict_agent_id is not an id" in told.err
+    result = run_in_process(*sui_workspace.words("--once"), code=2)
+    assert "setting predict_agent_id is not an id" in result.err
 
 
 def test_without_a_node_it_is_one_line_and_nothing_else(
     sui_workspace: SuiWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PITBOSS_SUI_NODE_URL", "")
-    told = run_in_process(*sui_workspace.words("--once"), code=2)
-    assert "the address of a Sui node is not set" in told.err
-    assert "never awaited" not in told.err
+    result = run_in_process(*sui_workspace.words("--once"), code=2)
+    assert "the address of a Sui node is not set" in result.err
+    assert "never awaited" not in result.err
 
 
 def test_preflight_tells_every_check_and_what_fails(
     sui_workspace: SuiWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PITBOSS_PREDICT_MANAGER_ID", PLACE.manager)
-    words = (
-        "predict",
-        "preflight",
-        "--indexer",
-        sui_workspace.url,
-        "--prices-url",
-        sui_workspace.url,
-        "--json",
-        "--home",
-        sui_workspace.home,
-    )
-    told = run_in_process(*words).json
-    assert told["ok"] is True
-    names = [check["name"] for check in told["checks"]]
+    words = sui_workspace.preflight_words()
+    result = run_in_process(*words).json
+    assert result["ok"] is True
+    names = [check["name"] for check in result["checks"]]
     assert names == ["indexer", "protocol", "markets", "prices", "key", "manager", "positions", "pause flag"]
-    assert all(set(check) == {"name", "ok", "detail"} for check in told["checks"])
+    assert all(set(check) == {"name", "ok", "detail"} for check in result["checks"])
     assert "Execute" not in [name for name, _ in sui_workspace.node.requests]
     sui_workspace.chain.paused = True
     again = run_in_process(*words, code=1).json
     assert [check["name"] for check in again["checks"] if not check["ok"]] == ["pause flag"]
-    assert KEY not in json.dumps([told, again])
+    assert KEY not in json.dumps([result, again])
 
 
 def test_a_manager_is_made_and_paid_into_and_a_dry_run_of_it_changes_nothing(
@@ -244,9 +228,9 @@ def test_a_manager_is_made_and_paid_into_and_a_dry_run_of_it_changes_nothing(
 
 
 def test_mainnet_is_refused_without_a_terminal_and_asks_for_its_name_at_one(sui_workspace: SuiWorkspace) -> None:
-    told = run_in_process(*sui_workspace.words("--network", "mainnet"), code=2)
-    assert "mainnet has to be confirmed at a terminal" in told.err
-    assert "2 a tick, 50 a day, 200 in all" in told.err
+    result = run_in_process(*sui_workspace.words("--network", "mainnet"), code=2)
+    assert "mainnet has to be confirmed at a terminal" in result.err
+    assert "2 a tick, 50 a day, 200 in all" in result.err
     for typed, said in (("yes\n", "not confirmed"), ("mainnet\n", "the signer signs for testnet")):
         code, shown = run_at_terminal(typed, "type mainnet", *sui_workspace.words("--network", "mainnet"), **os.environ)
         assert code == 2, shown
